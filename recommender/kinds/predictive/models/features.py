@@ -16,6 +16,7 @@ import numpy as np
 
 from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS, LoadHistory
 from recommender.kinds.predictive.holiday_evidence import by_kind_of_day
+from recommender.kinds.predictive.models.usual_days import begins_of_days, limited_by_usual_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +29,6 @@ HOUR_SECONDS = 60 * MINUTE_SECONDS
 LEVEL_SECONDS = 5 * MINUTE_SECONDS
 LEAST_FLOOR_RATIO = 0.01
 """The floor is at least this share of the mean load of the last week."""
-LEAST_DAYS = 3
-"""With fewer known days, nothing is an outlier."""
 SMALLEST_RATIO = 1e-6
 """The smallest ratio, so that the logarithm is finite where rounding leaves 0."""
 MEAN_SECONDS = (0.0, *(each * MINUTE_SECONDS for each in (2, 10, 15, 30, 60, 180, 360)), DAY_SECONDS)
@@ -144,23 +143,13 @@ def without_outliers(values: FloatArray, phase: int, day: int) -> FloatArray:
     """Return the values, none of which counts for more than a week whose days are as the median of the last seven.
 
     A counter whose whole value was taken for the increase of a minute is as large as weeks of load; a floor of its size
-    would leave nothing of all ratios of a week. Days begin at the multiples of `day`, and the first value has the
-    number `phase`. A value is compared with the days before its own; with fewer than three of them, it stays.
+    would leave nothing of all ratios of a week. The first value has the number `phase` among the steps of `day`.
     """
-    begins = np.arange(-phase % day, values.shape[1], day)
-    begins = begins if begins.size and begins[0] == 0 else np.concatenate([[0], begins])
+    begins = begins_of_days(values.shape[1], phase, day)
     known = ~np.isnan(values)
     counts = np.add.reduceat(known, begins, axis=1, dtype=np.float64)
     means = _quotient(np.add.reduceat(np.where(known, values, 0.0), begins, axis=1), counts)
-    most = np.full(means.shape, np.inf)
-    for number in range(LEAST_DAYS, len(begins)):
-        days = np.sort(means[:, max(0, number - DAYS_BACK) : number], axis=1)
-        count = (~np.isnan(days)).sum(axis=1)
-        median = days[np.arange(len(days)), np.maximum(count - 1, 0) // 2]
-        most[:, number] = np.where((median > 0) & (count >= LEAST_DAYS), DAYS_BACK * day * median, np.inf)
-    if not (np.fmax.reduceat(values, begins, axis=1) > most).any():
-        return values
-    return np.asarray(np.minimum(values, np.repeat(most, np.diff(begins, append=values.shape[1]), axis=1)))
+    return limited_by_usual_days(values, begins, means, DAYS_BACK * day)
 
 
 def in_steps(seconds: float, step_seconds: float) -> int:

@@ -7,21 +7,23 @@ load, is thus forecast with the shape of those days and its own height.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recommender.kinds.predictive.calibration import calibrate, in_blocks
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
-from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.holiday_evidence import by_kind_of_day
+from recommender.kinds.predictive.models.features import in_steps
 from recommender.kinds.predictive.models.load_at_origin import limit_growth, limited_points
+from recommender.kinds.predictive.models.usual_days import begins_of_days, largest_of_days, limited_by_usual_days
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.forecast import ForecastTask
-    from recommender.kinds.predictive.history import LoadHistory
 
 LEVEL_SECONDS = 1800.0
 LEAST_LEVEL_STEPS = 2
@@ -36,24 +38,51 @@ BLOCK_SAMPLES = 400_000
 """Series are processed in blocks that mostly stay in a processor's cache."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """The days that forecasts look back at; all of shape (series, steps)."""
+
+    history: LoadHistory
+    levels: FloatArray
+    peaks: FloatArray
+
+
 def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     rows = max(1, BLOCK_SAMPLES // max(1, history.steps))
     return in_blocks(lambda block: _forecast_block(block, origins, task), history, origins, rows)
 
 
 def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    levels, peaks = _levels(history), _peaks(history, task)
+    usual = _without_lone_peaks(history)
+    past = _Past(usual, _levels(usual), _peaks(usual, task))
+    levels = past.levels if usual is history else _levels(history)
 
     def point(steps: IntArray) -> FloatArray:
-        points = by_kind_of_day(lambda kind: _points(history, levels, peaks, steps, kind), history, steps, task)
+        present = np.take(levels, steps, axis=1)
+        points = by_kind_of_day(lambda kind: _points(past, present, steps, kind), history, steps, task)
         return limited_points(points, history, steps, task.max_growth, task.lead_seconds)
 
     return limit_growth(calibrate(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 
 
-def _points(
-    history: LoadHistory, levels: FloatArray, peaks: FloatArray, origins: IntArray, task: ForecastTask
-) -> FloatArray:
+def _without_lone_peaks(history: LoadHistory) -> LoadHistory:
+    """Return the history, in which no sample is more than ten times as large as the peak of a usual day.
+
+    A counter whose whole value was taken for the increase of a minute would otherwise come back on each day that looks
+    back at it. The current level is not limited.
+    """
+    day = in_steps(DAY_SECONDS, history.step_seconds)
+    begins = begins_of_days(history.steps, round(history.start_seconds / history.step_seconds), day)
+    peaks = largest_of_days(history.values, begins)
+    values = limited_by_usual_days(history.values, begins, peaks, LARGEST_RISE)
+    if values is history.values:
+        return history
+    return LoadHistory(history.start_seconds, history.step_seconds, values)
+
+
+def _points(past: _Past, present: FloatArray, origins: IntArray, task: ForecastTask) -> FloatArray:
+    """Return the forecasts from a present level, shape (series, origins)."""
+    history, levels, peaks = past.history, past.levels, past.peaks
     shape = (len(levels), len(origins))
     peak, level, weight = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     lead, window = task.lead_steps(history.step_seconds), task.window_steps(history.step_seconds)
@@ -77,7 +106,6 @@ def _points(
     rise = np.full(shape, LARGEST_RISE)
     np.divide(peak, level, out=rise, where=LARGEST_RISE * level > peak)
     # Equal to `present * peak / level`, as long as that is no larger rise.
-    present = np.take(levels, origins, axis=1)
     points: FloatArray = peak + (present - level) * rise
     return points
 

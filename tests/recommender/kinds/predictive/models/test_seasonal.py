@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from recommender.kinds.predictive.models.seasonal import SEASONAL
+from recommender.kinds.predictive.models.seasonal import SEASONAL, SEASONAL_HELD
 from recommender.kinds.predictive.models.table import lacks
 from recommender.kinds.predictive.models.training_rows import targets
 from tests.support.load import TASK, daily_load, history_of
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.forecast import Model
 
 DAY_STEPS = 288
 
@@ -61,6 +65,27 @@ def test_a_tiny_load_yesterday_does_not_multiply_today_without_bounds() -> None:
     history = history_of(values)
     found = SEASONAL.forecast(None, history, np.arange(2 * DAY_STEPS, 3 * DAY_STEPS), TASK)
     assert np.nanmax(found.median) <= 100.0 * 11
+
+
+@pytest.mark.parametrize("model", [SEASONAL, SEASONAL_HELD], ids=lambda model: model.name)
+@pytest.mark.parametrize("factor", [1e3, 1e6])
+def test_one_wrong_sample_comes_back_as_less_than_ten_usual_peaks(model: Model, factor: float) -> None:
+    """As after a counter whose whole value was taken for the increase of a minute."""
+    usual = daily_load(300, 16, noise=0.05)
+    values, wrong = usual.copy(), 7 * DAY_STEPS + 100
+    values[wrong] *= factor
+    # The first hours, in which the current level contains the sample itself, are left out.
+    origins = np.arange(wrong + DAY_STEPS // 2, len(values))
+    found = model.forecast(None, history_of(values), origins, TASK)
+    assert np.nanmax(found.upper) < 10 * usual.max()
+
+
+def test_a_load_that_is_fifty_times_as_large_for_good_is_forecast_from_its_current_level() -> None:
+    values = np.full(12 * DAY_STEPS, 100.0)
+    values[10 * DAY_STEPS :] *= 50
+    origins = np.arange(10 * DAY_STEPS + 20, 12 * DAY_STEPS - 20)
+    found = SEASONAL.forecast(None, history_of(values), origins, TASK)
+    assert found.median.min() == pytest.approx(5000.0)
 
 
 def test_a_horizon_longer_than_a_day_uses_only_completed_days() -> None:

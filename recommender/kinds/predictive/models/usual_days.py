@@ -1,0 +1,45 @@
+"""Limits samples to a multiple of usual days: a wrong sample may be as large as weeks of load (pure)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+
+LEAST_DAYS: Final = 3
+"""With fewer known days, no day is usual, and samples stay as they are."""
+_DAYS_BACK: Final = 7
+
+
+def begins_of_days(steps: int, phase: int, day: int) -> IntArray:
+    """Return the places at which days begin, the first of which is 0.
+
+    Days begin at the multiples of `day`, in steps, and the first value has the number `phase`.
+    """
+    begins = np.arange(-phase % day, steps, day)
+    return begins if begins.size and begins[0] == 0 else np.concatenate([[0], begins])
+
+
+def limited_by_usual_days(values: FloatArray, begins: IntArray, of_days: FloatArray, ratio: float) -> FloatArray:
+    """Return the values, none of which is more than `ratio` times that of a usual day, the median of the last seven.
+
+    `of_days` has a figure for each day, shape (series, days). A value is compared with the days before its own. With
+    fewer than three of them, or if a usual day has 0, it stays.
+    """
+    most = np.full(of_days.shape, np.inf)
+    for number in range(LEAST_DAYS, len(begins)):
+        days = np.sort(of_days[:, max(0, number - _DAYS_BACK) : number], axis=1)
+        count = (~np.isnan(days)).sum(axis=1)
+        median = days[np.arange(len(days)), np.maximum(count - 1, 0) // 2]
+        most[:, number] = np.where((median > 0) & (count >= LEAST_DAYS), ratio * median, np.inf)
+    if not (largest_of_days(values, begins) > most).any():
+        return values
+    return np.asarray(np.minimum(values, np.repeat(most, np.diff(begins, append=values.shape[1]), axis=1)))
+
+
+def largest_of_days(values: FloatArray, begins: IntArray) -> FloatArray:
+    """Return the largest known value of each day, shape (series, days); NaN for a day without any."""
+    return np.asarray(np.fmax.reduceat(values, begins, axis=1))
