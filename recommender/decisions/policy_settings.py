@@ -89,3 +89,5 @@ class RecommendationPolicy:
     """The name of the Prometheus server that the entry chooses; empty for the default."""
     note: str = ""
     """A note for the user about the configuration; it is part of each record's message."""
+    decides_once: bool = False
+    """Whether no other decision follows, as in `recommend`, so that no size is held for a time."""

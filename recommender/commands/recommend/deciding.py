@@ -75,7 +75,8 @@ def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list
     recommendations = []
     for each in configuration.recommendations:
         recommendation, inputs = with_defaults(each, inputs)
-        recommendations.append(recommendation)
+        once = replace(recommendation.policy, decides_once=True)
+        recommendations.append(replace(recommendation, policy=once))
     plan = plan_of(replace(configuration, recommendations=tuple(recommendations)))
     decided = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decided(plan, inputs, now)
     found = [(lines[each.name], decision.record) for each in decided for decision in each.decisions]

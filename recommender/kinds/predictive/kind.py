@@ -118,7 +118,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
             policy.name,
             targets=policy.targets,
             stale_after_seconds=policy.stale_after_seconds,
-            writes_sizes=Output.SCALE in policy.outputs,
+            writes_sizes=Output.SCALE in policy.outputs and not policy.decides_once,
         )
 
     def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:

@@ -70,8 +70,8 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     if elapsed > longest:
         memory = _after_gap(settings.scale_down, memory, now)
     base = last
-    if begins and memory.desired_sizes:
-        memory, base = _from_current_size(situation, memory)
+    if begins:
+        memory, base = _from_current_size(settings.scale_down, situation, memory, now)
     memory, load = _observe(settings, situation, memory, watched_seconds, now), known_value(situation.load)
     trail: SizeTrail | None
     if reason or load is None:
@@ -195,20 +195,26 @@ def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -
 
     The memory is stored when the size changes, but not each time that a later decision confirms the size.
     """
-    window = (scale_down or _PLAIN).window_seconds
-    renewed = now - max(0.0, window - _RESUMED_SECONDS)
+    renewed = _window_start(scale_down, now)
     if not memory.desired_sizes or memory.desired_sizes[0][0] >= renewed:
         return memory
     later = tuple(each for each in memory.desired_sizes if each[0] > renewed)
     return replace(memory, desired_sizes=((renewed, memory.desired_sizes[0][1]), *later))
 
 
-def _from_current_size(situation: LoadSituation, memory: PolicyMemory) -> tuple[PolicyMemory, float | None]:
-    """Return the memory and the base of a decision that begins from the current size, like HPAs after a restart.
+def _window_start(scale_down: ScaleDown | None, now: float) -> float:
+    """Return the time that a size gets which counts from now on, for as long as one counts after a gap."""
+    return now - max(0.0, (scale_down or _PLAIN).window_seconds - _RESUMED_SECONDS)
+
+
+def _from_current_size(
+    scale_down: ScaleDown | None, situation: LoadSituation, memory: PolicyMemory, now: float
+) -> tuple[PolicyMemory, float | None]:
+    """Return the memory and the base of a decision that begins from the current size, as HPAs do after a restart.
 
     Earlier decisions were made before a gap, or before that size was known, or while there was no target. The target
     may have been created again, or somebody may have changed its size: no larger size is kept than it has. There is no
-    base until the size is known.
+    base until the size is known. Unless it decays from then on, it is also the first size of the window, as with HPAs.
 
     Only a size that is written begins so: an HPA that reads the metric has a size that other metrics, or its bounds,
     may have made.
@@ -217,6 +223,9 @@ def _from_current_size(situation: LoadSituation, memory: PolicyMemory) -> tuple[
     if current is None:
         return memory, None
     sizes = tuple((time, min(replicas, current)) for time, replicas in memory.desired_sizes)
+    if scale_down is None or scale_down.decay_ratio is None:
+        begun = _window_start(scale_down, now)
+        sizes = ((begun, current), *(each for each in sizes if each[0] > begun))
     return replace(memory, desired_sizes=sizes), float(current)
 
 

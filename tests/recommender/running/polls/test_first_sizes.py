@@ -19,10 +19,9 @@ SEVERAL: Final = "several"
 KINDS: Final = pytest.mark.parametrize("kind", [LISTED, SEVERAL, BY_SERIES])
 
 
-def harness_with(kind: str, size: int) -> WritingHarness:
+def harness_with(kind: str, size: int, rules: str = f"scaleDown: {{decay: {DECAY:.0%}}}") -> WritingHarness:
     """Return a cluster whose targets have this size, and in which a replica serves the load of two nodes."""
     sizes = "loadPerReplica: 2, minReplicas: 1, maxReplicas: 99, horizon: 2m, headroom: 0%"
-    rules = f"scaleDown: {{decay: {DECAY:.0%}}}"
     series, lines = ", forEach: {namespace: namespace, name: deployment, max: 10}", ["outputs: [metric, scale]"]
     targets = TARGETS[:1] if kind == LISTED else TARGETS
     if kind != BY_SERIES:
@@ -86,6 +85,22 @@ def test_a_target_begins_at_the_size_that_is_found_however_late(kind: str, unans
         turn(harness, process, 10)
     assert_gradual(harness, start, 40)
     assert max(sizes(harness)) < 40
+
+
+@KINDS
+@pytest.mark.parametrize("unanswered", [0, 1, 12])
+def test_without_a_memory_a_target_keeps_its_size_for_a_window_as_with_an_hpa(kind: str, unanswered: int) -> None:
+    harness = harness_with(kind, 40, "maxGrowth: 2.0")
+    process = harness.process()
+    fail(harness, DeadlineError("no answer"))
+    for _ in range(unanswered):
+        turn(harness, process, 10)
+    answer(harness)
+    start = harness.now
+    for _ in range(36):
+        turn(harness, process, 10)
+    assert sizes(harness) == {5}
+    assert all(write.before == 40 and write.time - start >= 300 for write in harness.writes)
 
 
 @KINDS

@@ -77,6 +77,53 @@ def test_the_first_decision_starts_from_the_present_size() -> None:
     assert (first.replicas, second.replicas) == (40, 38)
 
 
+@pytest.mark.parametrize(
+    ("changes", "present", "expected"),
+    [
+        ({}, 40, [40] * 30 + [5]),
+        ({"scale_down": gently(None, 86_400.0)}, 40, [40] * 30 + [5]),
+        ({"scale_down": gently(None, 0.0)}, 40, [5] * 31),
+        ({"scale_down": gently(None, 300.0, drain=300.0)}, 40, [40] * 30 + [39]),
+        ({"scale_down": gently(0.05, 300.0)}, 40, [max(5, math.ceil(40 * 0.95**step)) for step in range(31)]),
+        ({"max_replicas": 20}, 40, [20] * 30 + [5]),
+        ({}, 3, [5] * 31),
+        ({}, 0, [5] * 31),
+    ],
+    ids=[
+        "by default",
+        "a long window",
+        "no window",
+        "sessions",
+        "decay",
+        "above max",
+        "smaller than needed",
+        "without replicas",
+    ],
+)
+def test_without_a_memory_the_present_size_is_held_as_by_an_hpa(
+    changes: dict[str, object], present: int, expected: list[int]
+) -> None:
+    """An HPA begins its stabilisation window with the current size."""
+    policy, memory, found = settings(**changes), PolicyMemory(), []
+    for step in range(31):
+        situation = LoadSituation(125_000.0, forecast(0.0), current_replicas=present, writes_size=True)
+        found.append(size_of(policy, situation, memory, NOW + 10 * step))
+        memory = found[-1].memory
+    assert sizes(found) == expected
+
+
+def test_a_size_that_somebody_set_during_a_gap_is_held_for_a_window_but_no_former_one() -> None:
+    policy = settings()
+    former = polls(policy, [1_000_000.0, 500_000.0])[-1].memory
+    for present in (60, 6):
+        memory, found = former, []
+        for step in range(31):
+            situation = LoadSituation(125_000.0, forecast(0.0), current_replicas=present, writes_size=True)
+            found.append(size_of(policy, situation, memory, NOW + 3600 + 10 * step))
+            memory = found[-1].memory
+        assert sizes(found) == [present] * 30 + [5]
+
+
 def test_after_a_pause_capacity_decays_from_the_kept_size() -> None:
     policy = settings(scale_down=gently())
     memory = polls(policy, [100_000.0])[-1].memory
