@@ -17,7 +17,7 @@ from recommender.kinds.predictive.policy.sizing import size_of
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate
-    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.inputs import Inputs, TargetState
     from recommender.decisions.loads.load_inputs import LoadInput, PodConnections
     from recommender.decisions.memory import Memory
     from recommender.decisions.record import TargetReference
@@ -95,6 +95,7 @@ class _Predicting:
         situation = LoadSituation(
             load=None,
             current_replicas=current,
+            uid=self._uid(inputs),
             is_absent=self._is_absent(inputs),
             writes_size=self.writes_sizes,
             last_replicas=last,
@@ -136,6 +137,7 @@ class _Predicting:
             pods=self._pods(load, memory),
             gate=self._gate(inputs),
             current_replicas=self._current(inputs),
+            uid=self._uid(inputs),
             is_absent=self._is_absent(inputs),
             writes_size=self.writes_sizes,
             last_replicas=_last(memory),
@@ -163,9 +165,17 @@ class _Predicting:
 
     def _current(self, inputs: Inputs) -> int | None:
         """Return the current size; for several targets, the largest; None if it is not known."""
+        return max((state.replicas for state in self._states(inputs)), default=None)
+
+    def _uid(self, inputs: Inputs) -> str:
+        """Return the UID of the target; empty if it is not known, or if several targets are decided together."""
+        uids = [state.uid for state in self._states(inputs)]
+        return uids[0] if len(uids) == 1 else ""
+
+    def _states(self, inputs: Inputs) -> list[TargetState]:
+        """Return the known states of the targets that exist."""
         states = [inputs.targets.get(target) for target in self.targets]
-        sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
-        return max(sizes, default=None)
+        return [each.value for each in states if isinstance(each, Observed) and each.value is not None]
 
     def _is_absent(self, inputs: Inputs) -> bool:
         """Return whether it is certain that none of the targets that are decided together exists."""

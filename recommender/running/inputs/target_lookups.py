@@ -228,6 +228,7 @@ class TargetLookups:
                 raise
             # The object itself has been read.
             raise FactError("it exists, and its kind has no scale subresource") from None
+        uid = uid_of(document)
         with self._ended:
-            self._uids[target] = uid_of(document)
-        return TargetState(replicas_of(document))
+            self._uids[target] = uid
+        return TargetState(replicas_of(document), uid=uid)

@@ -41,6 +41,8 @@ class LoadSituation:
     """The value of `freezeUnless`; None if there is no such query, or if its value is unknown."""
     current_replicas: int | None = None
     """The current size of the target; None if it is not known, or if there is no target."""
+    uid: str = ""
+    """The UID of the target; empty if it is not known."""
     is_absent: bool = False
     """Whether the target certainly does not exist, so that the next one of its name is another one."""
     writes_size: bool = False

@@ -51,6 +51,8 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     window. Stored as `wishes`, their name in former versions, so that either version reads the other's."""
     reconnect: ReconnectMemory = ReconnectMemory()
     sessions: SessionMemory = SessionMemory()
+    uid: str = ""
+    """The UID of the object to which the size is written; empty if none is known."""
 
     def prolonged(self, seconds: float) -> PolicyMemory:
         """Return the memory with a window and a hold that end later by this time.
@@ -66,8 +68,8 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
 
     @property
     def facts(self) -> object:
-        """Return no facts, because every decision changes the numbers a little."""
-        return PolicyMemory
+        """Return the UID of the target alone, because every decision changes the numbers a little."""
+        return PolicyMemory, self.uid
 
     @property
     def amounts(self) -> Mapping[str, float]:

@@ -66,7 +66,9 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
     longest = longest_interval_seconds(situation.interval_seconds)
     watched_seconds = elapsed if elapsed <= longest else 0.0
-    begins = situation.writes_size and (memory.capacity is None or elapsed > longest or situation.is_absent)
+    begins = situation.writes_size and (elapsed > longest or _is_new(situation, memory))
+    if situation.writes_size and situation.uid:
+        memory = replace(memory, uid=situation.uid)
     if elapsed > longest:
         memory = _after_gap(settings.scale_down, memory, now)
     base = last
@@ -97,6 +99,12 @@ def longest_interval_seconds(interval_seconds: float) -> float:
     it would collapse otherwise, and the window begins anew.
     """
     return max(_LEAST_GAP_SECONDS, _GAP_INTERVALS * interval_seconds)
+
+
+def _is_new(situation: LoadSituation, memory: PolicyMemory) -> bool:
+    """Return whether no size is remembered of the object that is the target now, such as after it was created again."""
+    is_another = bool(memory.uid and situation.uid) and memory.uid != situation.uid
+    return memory.capacity is None or situation.is_absent or is_another
 
 
 def _base(situation: LoadSituation, memory: PolicyMemory) -> float | None:

@@ -119,7 +119,11 @@ def test_with_rights_for_scale_only_the_size_is_known_and_this_is_logged_once(
     harness = Harness()
     harness.objects.deny("get", "deployments")
     for _ in range(3):
-        assert harness.of() == Observed(SIZE_ALONE, 1000.0)
+        found = harness.of()
+        assert found == Observed(SIZE_ALONE, 1000.0)
+        assert isinstance(found, Observed)
+        assert found.value is not None
+        assert found.value.uid == harness.lookups.uid(WEB)
     assert [path.endswith("/scale") for path in harness.paths] == [False, True, True, True]
     assert caplog.text.count("only its scale") == 1
     assert harness.lookups.uid(WEB).startswith("uid-")

@@ -111,9 +111,10 @@ def policy(capacity: float, time: float = 1.7e9, held_until: float | None = None
         (policy(10.0, held_until=1.7e9 + 130), True),
         (policy(10.0, held_until=1.7e9 + 5), False),
         (replace(policy(10.0), desired_sizes=((1.7e9, 7),)), False),
+        (replace(policy(10.0), uid="another"), True),
         (None, True),
     ],
-    ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "a-new-size", "forgotten"],
+    ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "a-new-size", "another-target", "forgotten"],
 )
 def test_a_memory_is_written_only_after_significant_changes(own: PolicyMemory | None, *, is_written: bool) -> None:
     store = Store()

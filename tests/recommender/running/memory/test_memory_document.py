@@ -43,6 +43,7 @@ PREDICTIVE = st.builds(
     desired_sizes=st.lists(st.tuples(TIMES, st.integers(0, 2**31 - 1)), max_size=3).map(tuple),
     reconnect=st.builds(ReconnectMemory, st.lists(st.tuples(TIMES, AMOUNTS), max_size=3).map(tuple), st.none() | TIMES),
     sessions=st.builds(SessionMemory, st.lists(st.tuples(TEXTS, AMOUNTS), max_size=3).map(tuple), AMOUNTS, AMOUNTS),
+    uid=TEXTS,
 )
 SIZES = st.builds(
     ClusterSizeMemory,
@@ -110,7 +111,11 @@ def test_a_document_of_a_newer_schema_is_refused_with_its_version() -> None:
 
 def test_holds_times_and_sizes_are_fields_of_the_document() -> None:
     own = PolicyMemory(
-        time=1e9, capacity=2.5, desired_sizes=((1e9, 3),), reconnect=ReconnectMemory(((1e9, 3e9),), held_until=1e9 + 60)
+        time=1e9,
+        capacity=2.5,
+        desired_sizes=((1e9, 3),),
+        reconnect=ReconnectMemory(((1e9, 3e9),), held_until=1e9 + 60),
+        uid="b7a1",
     )
     assert json.loads(encode_memory("web", Memory(own=own)))["memory"]["own"] == {
         "type": "predictive",
@@ -118,6 +123,7 @@ def test_holds_times_and_sizes_are_fields_of_the_document() -> None:
         "capacity": 2.5,
         "wishes": [[1e9, 3]],
         "reconnect": {"loads": [[1e9, 3e9]], "heldUntil": 1e9 + 60},
+        "uid": "b7a1",
     }
 
 

@@ -182,3 +182,25 @@ def test_a_workload_that_was_deleted_does_not_get_its_former_size_back(kind: str
     for _ in range(12):
         turn(harness, process, 10)
     assert all(write.after <= 6 for write in harness.writes)
+
+
+@KINDS
+@pytest.mark.parametrize("rules", ["scaleDown: {decay: 5%}", "maxGrowth: 2.0"])
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("is_readable", [False, True], ids=["its scale alone", "readable"])
+def test_a_workload_that_is_created_again_between_two_look_ups_does_not_get_its_former_size_back(
+    kind: str, rules: str, *, restarts: bool, is_readable: bool
+) -> None:
+    harness = harness_with(kind, 40, rules)
+    if not is_readable:
+        harness.store.deny("get", "deployments")
+    process = harness.process()
+    for _ in range(3):
+        turn(harness, process, 80)
+    for each in harness.targets.values():
+        harness.put_again(each, 6)
+    if restarts:
+        process = harness.process()
+    for _ in range(12):
+        turn(harness, process, 10)
+    assert all(write.after <= 6 for write in harness.writes)

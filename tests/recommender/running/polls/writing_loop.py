@@ -82,16 +82,23 @@ class WritingHarness:
         self.store = ObjectStore()
 
     def put(self, target: TargetReference, replicas: int, paused: str | None = None) -> None:
-        """Set a Deployment as a person does."""
-        annotations = {} if paused is None else {"tidewatch.io/paused": paused}
+        """Create a Deployment, or change it as a person does."""
+        metadata: dict[str, Any] = {} if paused is None else {"annotations": {"tidewatch.io/paused": paused}}
+        if found := self.store.find(DEPLOYMENTS, target.namespace, target.name):
+            metadata["uid"] = found["metadata"]["uid"]
         document = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"annotations": annotations, "generation": 1},
+            "metadata": {**metadata, "generation": 1},
             "spec": {"replicas": replicas},
             "status": {"observedGeneration": 1, "updatedReplicas": replicas, "replicas": replicas},
         }
         self.store.put(DEPLOYMENTS, target.namespace, target.name, document)
+
+    def put_again(self, target: TargetReference, replicas: int) -> None:
+        """Delete a Deployment, and create it again at once."""
+        self.store.remove(DEPLOYMENTS, target.namespace, target.name)
+        self.put(target, replicas)
 
     def size(self, target: TargetReference) -> int:
         """Return the size of a Deployment."""
