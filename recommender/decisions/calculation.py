@@ -76,6 +76,9 @@ class Calculation:
     """A note for the user, such as that parameters are the last good ones; empty otherwise."""
     hold: str = ""
     """Why the value is held, such as because a query freezes it; empty otherwise."""
+    begins_at: int | None = None
+    """The current size, if it counts instead of the last value, which was decided for another object or long ago; None
+    if the last value counts."""
     details: Details | None = None
     known: Mapping[str, int] | None = None
     """The known facts of the cluster (`Memory.known`); None if they have not changed."""

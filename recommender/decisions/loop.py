@@ -147,6 +147,8 @@ def _new_decision(
         return Decision(_without_inputs(policy, inputs, memory, now, error), before)
     except CalculationError as error:
         return failed_decision(policy, before, now, inputs, str(error))
+    if calculation.begins_at is not None and memory.last is not None:
+        memory = replace(memory, last=replace(memory.last, replicas=calculation.begins_at))
     situation = situation_of(policy, inputs, memory, now)
     value = apply_brakes(calculation.value, policy.brakes, situation)
     settled = value.settled(DecisionContext(policy, calculation, inputs, memory, situation))

@@ -128,6 +128,7 @@ class _Predicting:
             binding=sized.binding,
             note=sized.note,
             hold=sized.hold,
+            begins_at=sized.begins_at,
         )
 
     def _situation(self, load: LoadInput, inputs: Inputs, memory: Memory) -> LoadSituation:

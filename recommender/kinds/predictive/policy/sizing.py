@@ -52,6 +52,8 @@ class Sized:
     """A note for the user, although there is a size; empty otherwise."""
     hold: str = ""
     """Why the last size is kept; empty if it is not."""
+    begins_at: int | None = None
+    """The current size, if the decision begins from it and not from an earlier decision; None otherwise."""
 
 
 def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: PolicyMemory, now: float) -> Sized:
@@ -89,7 +91,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     if begins and situation.current_replicas is None:
         # The first decision that knows the current size begins from it.
         memory = replace(memory, capacity=None)
-    return Sized(trail.value, steps, trail.binding, memory, note, hold)
+    return Sized(trail.value, steps, trail.binding, memory, note, hold, situation.current_replicas if begins else None)
 
 
 def longest_interval_seconds(interval_seconds: float) -> float:

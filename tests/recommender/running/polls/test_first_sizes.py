@@ -19,10 +19,12 @@ SEVERAL: Final = "several"
 KINDS: Final = pytest.mark.parametrize("kind", [LISTED, SEVERAL, BY_SERIES])
 
 
-def harness_with(kind: str, size: int, rules: str = f"scaleDown: {{decay: {DECAY:.0%}}}") -> WritingHarness:
+def harness_with(
+    kind: str, size: int, rules: str = f"scaleDown: {{decay: {DECAY:.0%}}}", brake: str = "paused: false"
+) -> WritingHarness:
     """Return a cluster whose targets have this size, and in which a replica serves the load of two nodes."""
     sizes = "loadPerReplica: 2, minReplicas: 1, maxReplicas: 99, horizon: 2m, headroom: 0%"
-    series, lines = ", forEach: {namespace: namespace, name: deployment, max: 10}", ["outputs: [metric, scale]"]
+    series, lines = ", forEach: {namespace: namespace, name: deployment, max: 10}", ["outputs: [metric, scale]", brake]
     targets = TARGETS[:1] if kind == LISTED else TARGETS
     if kind != BY_SERIES:
         series, head = "", "apiVersion: apps/v1, kind: Deployment"
@@ -201,6 +203,28 @@ def test_a_workload_that_is_created_again_between_two_look_ups_does_not_get_its_
         harness.put_again(each, 6)
     if restarts:
         process = harness.process()
+    for _ in range(12):
+        turn(harness, process, 10)
+    assert all(write.after <= 6 for write in harness.writes)
+
+
+@KINDS
+@pytest.mark.parametrize("brake", ["paused: down", "maxChangesPerHour: 1", "maxStep: 2"])
+@pytest.mark.parametrize("way", ["at once", "absent", "during an outage"])
+def test_no_brake_restores_the_size_of_a_former_workload(kind: str, brake: str, way: str) -> None:
+    harness = harness_with(kind, 40, brake=brake)
+    process = harness.process()
+    for load in (80, 80, 84, 84):
+        turn(harness, process, load)
+    assert sizes(harness) == {42}
+    if way == "absent":
+        fail(harness, NotFoundError("not found", 404))
+    harness.writes.clear()
+    for _ in range(0 if way == "at once" else 9):
+        turn(harness, process, None if way == "during an outage" else 10)
+    answer(harness)
+    for each in harness.targets.values():
+        harness.put_again(each, 6)
     for _ in range(12):
         turn(harness, process, 10)
     assert all(write.after <= 6 for write in harness.writes)
