@@ -58,9 +58,14 @@ class ScaleAttempt:
         answers: list[dict[str, Any]] = []
         outcome = send_write(found, terms, lambda fence: answers.append(self._objects.replace(path, document, fence)))
         try:
-            return replace(outcome, stored=replicas_of(answers[0])) if answers else outcome
+            stored = replicas_of(answers[0]) if answers else None
         except ScaleDocumentError:
-            return outcome
+            stored = None
+        if stored is None or stored != found.before:
+            return replace(outcome, stored=stored)
+        written = f"its size is still {stored} after {found.write.replicas} was written"
+        message = f"the API server answered that {written}: look for an admission webhook"
+        return replace(outcome, result=ScaleResult.ERROR, stored=stored, message=message)
 
 
 def _exceeds_decision(write: PendingWrite, current: int) -> bool:

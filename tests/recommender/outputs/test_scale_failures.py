@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
+from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.outputs.scale_harness import Harness, decision
 from tests.support.apiserver_kinds import DEPLOYMENTS
 
@@ -68,3 +69,23 @@ def test_random_failures_never_lead_to_a_wrong_call(seed: int, staleness: float)
         chaos.step()
     for (_, one), (who, other) in itertools.pairwise([("others", 3), *chaos.written]):
         assert who == "others" or one != other, f"the size {other} was written twice in a row: {chaos.written}"
+
+
+def test_a_size_that_an_admission_webhook_undoes_is_written_with_a_back_off() -> None:
+    """Otherwise it is written at each poll, for ever."""
+    harness, times = Harness(), []
+
+    def undone(_path: str) -> None:
+        times.append(harness.now)
+        harness.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=3))
+
+    harness.objects.after_put = undone
+    harness.objects.answer = lambda document: {**document, "spec": {"replicas": 3}}
+    for _ in range(90):
+        harness.decide(decision(5, current=3))
+        harness.wait(10.0)
+    assert set(harness.results) == {ScaleResult.ERROR}
+    assert harness.outcomes[0].message == (
+        "the API server answered that its size is still 3 after 5 was written: look for an admission webhook"
+    )
+    assert min(later - earlier for earlier, later in itertools.pairwise(times[8:])) >= 30.0
