@@ -67,11 +67,13 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     # Without an earlier decision, or after the clock was set back, no time has passed.
     elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
     longest = longest_interval_seconds(situation.interval_seconds)
-    watched_seconds = elapsed if elapsed <= longest else 0.0
-    begins = situation.writes_size and (elapsed > longest or _is_new(situation, memory))
+    # A decision in the future was made by a wrong clock, so nothing shows how long ago it was made.
+    is_gap = memory.time is not None and abs(now - memory.time) > longest
+    watched_seconds = 0.0 if is_gap else elapsed
+    begins = situation.writes_size and (is_gap or _is_new(situation, memory))
     if situation.writes_size and situation.uid:
         memory = replace(memory, uid=situation.uid)
-    if elapsed > longest:
+    if is_gap:
         memory = _after_gap(settings.scale_down, memory, now)
     base = last
     if begins:

@@ -228,3 +228,20 @@ def test_no_brake_restores_the_size_of_a_former_workload(kind: str, brake: str, 
     for _ in range(12):
         turn(harness, process, 10)
     assert all(write.after <= 6 for write in harness.writes)
+
+
+@KINDS
+@pytest.mark.parametrize("ahead", [3600.0, -3600.0])
+def test_a_size_from_before_an_outage_of_unknown_length_is_not_written_again(kind: str, ahead: float) -> None:
+    """If a clock was wrong, the memory does not show for how long no process ran."""
+    harness = harness_with(kind, 40, "maxGrowth: 2.0")
+    process = harness.process(wall_ahead=ahead)
+    for _ in range(3):
+        turn(harness, process, 80)
+    harness.now += 1800
+    for each in harness.targets.values():
+        harness.put(each, 6)
+    process = harness.process()
+    for _ in range(3):
+        turn(harness, process, 10)
+    assert sizes(harness) == {6}
