@@ -1,0 +1,85 @@
+"""The writers of a cluster are put together so that each write is known to whoever must know it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed
+from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.time.clock import Clock
+from recommender.commands.run.cluster_effects import cluster_effects
+from recommender.configuration.reading import read_configuration
+from recommender.decisions.inputs import ReplacedSize, TargetState
+from recommender.outputs.pending_writes import PendingWrite
+from recommender.outputs.scale_results import ScaleResult
+from recommender.outputs.write_attempt import ScaleOutcome
+from recommender.running.inputs.own_writes import HELD_SECONDS, OwnWrites
+from recommender.running.inputs.poll_plan import plan_of
+from tests.recommender.configuration.files import entry, whole
+from tests.recommender.decisions.harness import NOW, WEB
+from tests.recommender.outputs.scale_harness import resolve
+from tests.support.apiserver_objects import Direct, ObjectStore
+
+if TYPE_CHECKING:
+    from recommender.running.effects.leader_effects import ClusterEffects
+
+
+@pytest.fixture
+def own() -> OwnWrites:
+    return OwnWrites(lambda: NOW)
+
+
+@pytest.fixture
+def effects(own: OwnWrites) -> ClusterEffects:
+    """Return the writers of an empty cluster, whose tasks do not run."""
+    plan, objects = plan_of(read_configuration(whole(entry("web")), "r.yaml")), Direct(ObjectStore())
+
+    def nothing(*_: object) -> None: ...
+
+    context: Any = SimpleNamespace(tasks=SimpleNamespace(running=nothing), on_stopping=nothing)
+    parts: Any = SimpleNamespace(
+        plan=lambda: plan,
+        telemetry=SimpleNamespace(event=nothing, scale_call=nothing),
+        history=SimpleNamespace(add=nothing),
+        providers=None,
+        size_writes=SimpleNamespace(note=nothing),
+        clock=Clock(lambda: 0.0, lambda: NOW),
+    )
+    writing: Any = SimpleNamespace(
+        objects=objects,
+        client=objects,
+        resolve=resolve,
+        fence=Fence(2.0, lambda _seconds: True),
+        memories=SimpleNamespace(store_now=lambda *_: True),
+        lookups=SimpleNamespace(uid=lambda _target: ""),
+        own_writes=own,
+        owner="ours",
+        cluster=ClusterState,
+    )
+    return cluster_effects(context, parts, writing)
+
+
+def replaced(own: OwnWrites) -> ReplacedSize | None:
+    """Return the size of this process that another one has replaced, if a look-up finds 7 by the same manager."""
+    state = Observed(TargetState(7, replicas_managers=("tidewatch",)), NOW + 1.0)
+    found = own.marked(lambda targets: dict.fromkeys(targets, state))([WEB])[WEB]
+    assert isinstance(found, Observed)
+    assert found.value is not None
+    return found.value.replaced
+
+
+def test_the_writer_of_sizes_notes_each_size_and_the_writer_of_requests_ends_that(
+    own: OwnWrites, effects: ClusterEffects
+) -> None:
+    """A write of requests may change the size by a webhook, as by the same field manager."""
+    write = PendingWrite("web", WEB, 4, NOW + 60.0)
+    sizes, requests = effects.writer._hooks, effects.resizes and effects.resizes.writer._hooks
+    assert requests is not None
+    assert sizes.before_write(write)
+    sizes.on_result(ScaleOutcome(write, ScaleResult.OK, stored=4))
+    assert replaced(own) == ReplacedSize(4, NOW + HELD_SECONDS)
+    assert requests.before_write(write)
+    assert replaced(own) is None
