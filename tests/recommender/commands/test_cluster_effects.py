@@ -25,6 +25,7 @@ from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from recommender.running.effects.leader_effects import ClusterEffects
+    from recommender.running.inputs.input_gathering import TargetInput
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def effects(own: OwnWrites) -> ClusterEffects:
 
 def replaced(own: OwnWrites) -> ReplacedSize | None:
     """Return the size of this process that another one has replaced, if a look-up finds 7 by the same manager."""
-    state = Observed(TargetState(7, replicas_managers=("tidewatch",)), NOW + 1.0)
+    state: TargetInput = Observed(TargetState(7, replicas_managers=("tidewatch",)), NOW + 1.0)
     found = own.marked(lambda targets: dict.fromkeys(targets, state))([WEB])[WEB]
     assert isinstance(found, Observed)
     assert found.value is not None
@@ -76,8 +77,8 @@ def test_the_writer_of_sizes_notes_each_size_and_the_writer_of_requests_ends_tha
 ) -> None:
     """A write of requests may change the size by a webhook, as by the same field manager."""
     write = PendingWrite("web", WEB, 4, NOW + 60.0)
-    sizes, requests = effects.writer._hooks, effects.resizes and effects.resizes.writer._hooks
-    assert requests is not None
+    assert effects.resizes is not None
+    sizes, requests = effects.writer._hooks, effects.resizes.writer._hooks
     assert sizes.before_write(write)
     sizes.on_result(ScaleOutcome(write, ScaleResult.OK, stored=4))
     assert replaced(own) == ReplacedSize(4, NOW + HELD_SECONDS)
