@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 
 _PLUGIN: Final = "InterPodAffinity"
 _AFFINITY: Final = (Refusal(_PLUGIN, "node(s) didn't match pod affinity rules"),)
-_ANTI_AFFINITY: Final = (Refusal(_PLUGIN, "node(s) didn't match pod anti-affinity rules", needs_other_node=False),)
-_OPPONENTS: Final = (
-    Refusal(_PLUGIN, "node(s) didn't satisfy existing pods anti-affinity rules", needs_other_node=False),
-)
+_ANTI_AFFINITY: Final = (Refusal(_PLUGIN, "node(s) didn't match pod anti-affinity rules"),)
+_OPPONENTS: Final = (Refusal(_PLUGIN, "node(s) didn't satisfy existing pods anti-affinity rules"),)
 
 
 class InterPodFilter:

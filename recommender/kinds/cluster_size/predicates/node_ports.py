@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.constraints import HostPort
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
 
-PORT_REFUSALS: Final = (
-    Refusal("NodePorts", "node(s) didn't have free ports for the requested pod ports", needs_other_node=False),
-)
+PORT_REFUSALS: Final = (Refusal("NodePorts", "node(s) didn't have free ports for the requested pod ports"),)
 _ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - compared, never listened on
 
 

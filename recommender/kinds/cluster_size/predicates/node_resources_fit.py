@@ -25,20 +25,16 @@ def has_resources(info: NodeInfo, shape: PodShape) -> bool:
 
 
 def resource_refusals(info: NodeInfo, shape: PodShape) -> tuple[Refusal, ...]:
-    """Return each resource that is missing; the details say how much is requested, left and allocatable.
-
-    Evictions do not help if the whole node is too small in one resource.
-    """
+    """Return each resource that is missing; the details say how much is requested, left and allocatable."""
     short = {
         name: amount
         for name, amount in shape.requests.items()
         if amount > info.allocatable.get(name, 0) - info.requested.get(name, 0)
     }
-    too_small = any(amount > info.allocatable.get(name, 0) for name, amount in short.items())
-    found = [Refusal(_PLUGIN, f"Insufficient {name}", _missing(info, name, short[name]), too_small) for name in short]
+    found = [Refusal(_PLUGIN, f"Insufficient {name}", _missing(info, name, short[name])) for name in short]
     limit = info.allocatable.get(_PODS, 0)
     if info.pod_count >= limit:
-        found.insert(0, Refusal(_PLUGIN, "Too many pods", f"{info.pod_count} of {limit}", too_small))
+        found.insert(0, Refusal(_PLUGIN, "Too many pods", f"{info.pod_count} of {limit}"))
     return tuple(found)
 
 

@@ -50,8 +50,6 @@ class Refusal:
     """The scheduler's own words, such as `Insufficient cpu`, as `FailedScheduling` counts them."""
     detail: str = ""
     """The exact cause, such as the key of the taint; empty if the reason says it all."""
-    needs_other_node: bool = True
-    """Whether no eviction of pods could help (`UnschedulableAndUnresolvable`)."""
 
     def __str__(self) -> str:
         """Return the reason and its exact cause."""

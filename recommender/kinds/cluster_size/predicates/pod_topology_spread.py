@@ -78,7 +78,7 @@ class SpreadFilter:
             if value is None:
                 return (Refusal(_PLUGIN, f"{_REASON} (missing required label)", one.topology_key),)
             if not one.admits(value):
-                return (Refusal(_PLUGIN, _REASON, f"{one.topology_key}={value}", needs_other_node=False),)
+                return (Refusal(_PLUGIN, _REASON, f"{one.topology_key}={value}"),)
         return ()
 
     def fits(self, info: NodeInfo) -> bool:

@@ -85,7 +85,7 @@ class LimitsFilter:
         for driver, count in sorted(Counter(driver for driver, _ in self._wanted - attached).items()):
             if driver in limits and counts[driver] + count > limits[driver]:
                 detail = f"{driver}: {counts[driver]} of {limits[driver]} attached"
-                return (Refusal(_LIMITS_PLUGIN, _LIMITS_REASON, detail, needs_other_node=False),)
+                return (Refusal(_LIMITS_PLUGIN, _LIMITS_REASON, detail),)
         return ()
 
 
@@ -130,13 +130,12 @@ def _unknown(storage: StorageView, shape: PodShape) -> Refusal | None:
 
 
 _PLUGIN: Final = "VolumeRestrictions"
-_DISK: Final = (Refusal(_PLUGIN, "node(s) had no available disk", needs_other_node=False),)
+_DISK: Final = (Refusal(_PLUGIN, "node(s) had no available disk"),)
 _ONE_POD: Final = (
     Refusal(
         _PLUGIN,
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by"
         " another pod",
-        needs_other_node=False,
     ),
 )
 _READ_ONLY: Final = ":ro"

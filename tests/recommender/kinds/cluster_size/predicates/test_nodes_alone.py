@@ -123,7 +123,7 @@ def test_host_ports_conflict_by_protocol_number_and_address(used: HostPort, want
     holder = pod("holder", node="n", scheduling=PodScheduling(host_ports=(used,)))
     found = refusals(node("n"), pod("p", scheduling=PodScheduling(host_ports=(wanted,))), holder)
     words = "node(s) didn't have free ports for the requested pod ports"
-    assert found == (() if is_free else (Refusal("NodePorts", words, needs_other_node=False),))
+    assert found == (() if is_free else (Refusal("NodePorts", words),))
 
 
 def test_missing_resources_are_listed_in_the_scheduler_s_order() -> None:
@@ -131,10 +131,10 @@ def test_missing_resources_are_listed_in_the_scheduler_s_order() -> None:
     holder = pod("holder", node="n", requests={"cpu": 600, "nvidia.com/gpu": 1})
     asked = {"nvidia.com/gpu": 1, "memory": 1024, "cpu": 500}
     found = refusals(small, pod("p", requests=asked), holder)
-    assert [(one.reason, one.detail, one.needs_other_node) for one in found] == [
-        ("Too many pods", "1 of 1", False),
-        ("Insufficient cpu", "500m requested, 400m of 1 left", False),
-        ("Insufficient nvidia.com/gpu", "1 requested, 0 of 1 left", False),
+    assert [(one.reason, one.detail) for one in found] == [
+        ("Too many pods", "1 of 1"),
+        ("Insufficient cpu", "500m requested, 400m of 1 left"),
+        ("Insufficient nvidia.com/gpu", "1 requested, 0 of 1 left"),
     ]
 
 
@@ -156,16 +156,6 @@ def test_requests_must_fit_into_allocatable_resources(
 ) -> None:
     found = refusals(node("n", allocatable=allocatable), pod("p", requests=asked))
     assert [one.reason for one in found] == reasons
-    assert all(one.needs_other_node == bool(asked) for one in found)
-
-
-def test_evictions_do_not_help_if_the_whole_node_is_too_small() -> None:
-    holder = pod("holder", node="n", requests={"cpu": 4000})
-    found = refusals(node("n"), pod("p", requests={"cpu": 1, "memory": 9 << 30}), holder)
-    assert [(one.reason, one.needs_other_node) for one in found] == [
-        ("Insufficient cpu", True),
-        ("Insufficient memory", True),
-    ]
 
 
 @pytest.mark.parametrize(
