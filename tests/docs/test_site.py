@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from adapter.commands.main import COMMANDS
+from adapter.commands.table import COMMANDS
 from docs.generate.__main__ import reference_pages
 from docs.generate.reference.flag_pages import flags_page
 from docs.generate.reference.message_page import messages_of
