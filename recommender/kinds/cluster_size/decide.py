@@ -54,7 +54,8 @@ class Sizing:
             raise InputMissingError(str(error), kept=_kept_value(before, facts.last, str(error))) from error
         groups = self._groups(inputs, known.cluster, facts, now)
         before = with_absence(before, memory.last, known.confirmed, policy.stale_after_seconds)
-        before = settled_writes(before, groups, facts.writes, now, policy.stale_after_seconds, known.confirmed)
+        valid = policy.stale_after_seconds
+        before = settled_writes(before, groups, facts.writes, now, valid, known.confirmed, facts.began)
         before = with_failed_removals(before, known.cluster, now)
         groups = believed_sizes(groups, before, now) if facts.writes_sizes else groups
         situation = situation_of(known, groups, settings, inputs, before, now)

@@ -90,6 +90,7 @@ def settled_writes(
     now: float,
     valid_seconds: float,
     confirmed: float | None = None,
+    began: float | None = None,
 ) -> ClusterSizeMemory:
     """Return the memory with the outcome of the sizes that were requested; pure.
 
@@ -98,7 +99,7 @@ def settled_writes(
     alone has failed for as long as a decision is valid, while the server answered other requests. A failed write may
     have had an effect all the same, so the group's size is checked for that effect as long as a decision can be carried
     out (`valid_seconds`), and longer for a provider's group, whose size may be shown late. `confirmed` is the time of
-    the facts; None for now.
+    the facts; None for now. `began` is the time since which this process decides; None if it is not known.
     """
     by_name = {group.name: group for group in groups.groups}
     asked = dict(memory.asked)
@@ -116,10 +117,21 @@ def settled_writes(
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
             memory = _with_failure(memory, name, one, outcome.message, now)
-        kept_seconds = max(valid_seconds, _PROVIDER_SECONDS) if _has_provider(group) else valid_seconds
-        if result is ScaleResult.REFUSED or now - one.since > kept_seconds:
+        if result is ScaleResult.REFUSED or now > _kept_until(one, group, valid_seconds, began):
             del asked[name]
     return replace(memory, asked=asked)
+
+
+def _kept_until(asked: AskedSize, group: NodeGroup | None, valid_seconds: float, began: float | None) -> float:
+    """Return until when a requested size is remembered if it is not shown, in Unix seconds.
+
+    An earlier process may have repeated its request until it ended, so the size is remembered as long as this process
+    waits because of it.
+    """
+    if not _has_provider(group):
+        return asked.since + valid_seconds
+    until = asked.since + max(valid_seconds, _PROVIDER_SECONDS)
+    return until if began is None or asked.since >= began else max(until, began + INHERITED_SECONDS)
 
 
 def _is_failure_of_the_group(outcome: ScaleOutcome, known: float, valid_seconds: float) -> bool:

@@ -5,6 +5,7 @@ An oracle that knows the outcome of each call requests as many nodes as there ar
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
@@ -211,6 +212,14 @@ def test_a_kill_during_a_scale_up_requests_no_node_twice_however_late_the_size_i
     cloud = LateCloud(3, lag, ["killed after", "killed after"])
     run(cloud, 300)
     assert cloud.extra == 3
+
+
+@pytest.mark.parametrize("seed", [0, 5, 6, 9])
+def test_a_kill_during_a_late_repetition_of_a_request_requests_no_node_twice(seed: int) -> None:
+    random.seed(seed)  # of the waits before repetitions
+    cloud = LateCloud(2, 45.0, ["refused", "refused", "killed before", "killed after"])
+    run(cloud)
+    assert cloud.extra == 2
 
 
 def test_the_next_decision_after_an_unanswered_call_scales_up_another_group() -> None:
