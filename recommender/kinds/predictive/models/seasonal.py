@@ -16,9 +16,8 @@ from recommender.kinds.predictive.calibration import calibrate, in_blocks
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.holiday_evidence import by_kind_of_day
-from recommender.kinds.predictive.models.features import in_steps
 from recommender.kinds.predictive.models.load_at_origin import limit_growth, limited_points
-from recommender.kinds.predictive.models.usual_days import begins_of_days, largest_of_days, limited_by_usual_days
+from recommender.kinds.predictive.models.lone_peaks import without_lone_peaks
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
@@ -53,9 +52,8 @@ def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: 
 
 
 def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    usual = _without_lone_peaks(history)
-    past = _Past(usual, _levels(usual), _peaks(usual, task))
-    levels = past.levels if usual is history else _levels(history)
+    levels = _levels(history)
+    past = _past(history, without_lone_peaks(history), levels, task)
 
     def point(steps: IntArray) -> FloatArray:
         present = np.take(levels, steps, axis=1)
@@ -65,19 +63,12 @@ def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask)
     return limit_growth(calibrate(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 
 
-def _without_lone_peaks(history: LoadHistory) -> LoadHistory:
-    """Return the history, in which no sample is more than ten times as large as the peak of a usual day.
-
-    A counter whose whole value was taken for the increase of a minute would otherwise come back on each day that looks
-    back at it. The current level is not limited.
-    """
-    day = in_steps(DAY_SECONDS, history.step_seconds)
-    begins = begins_of_days(history.steps, round(history.start_seconds / history.step_seconds), day)
-    peaks = largest_of_days(history.values, begins)
-    values = limited_by_usual_days(history.values, begins, peaks, LARGEST_RISE)
+def _past(history: LoadHistory, values: FloatArray, levels: FloatArray, task: ForecastTask) -> _Past:
+    """Return the days of a history with these values in place of its own, whose levels are given."""
     if values is history.values:
-        return history
-    return LoadHistory(history.start_seconds, history.step_seconds, values)
+        return _Past(history, levels, _peaks(history, task))
+    usual = LoadHistory(history.start_seconds, history.step_seconds, values)
+    return _Past(usual, _levels(usual), _peaks(usual, task))
 
 
 def _points(past: _Past, present: FloatArray, origins: IntArray, task: ForecastTask) -> FloatArray:

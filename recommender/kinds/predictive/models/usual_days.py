@@ -24,20 +24,33 @@ def begins_of_days(steps: int, phase: int, day: int) -> IntArray:
 
 
 def limited_by_usual_days(values: FloatArray, begins: IntArray, of_days: FloatArray, ratio: float) -> FloatArray:
-    """Return the values, none of which is more than `ratio` times that of a usual day, the median of the last seven.
+    """Return the values, none of which is more than `ratio` times that of a usual day, as `limits_of_days` says.
 
-    `of_days` has a figure for each day, shape (series, days). A value is compared with the days before its own. With
-    fewer than three of them, or if a usual day has 0, it stays.
+    `of_days` has a figure for each day, shape (series, days).
+    """
+    most = limits_of_days(of_days, ratio)
+    if not (largest_of_days(values, begins) > most).any():
+        return values
+    return np.asarray(np.minimum(values, in_each_step(most, begins, values.shape[1])))
+
+
+def limits_of_days(of_days: FloatArray, ratio: float) -> FloatArray:
+    """Return `ratio` times the figure of a usual day, the median of the seven days before each day.
+
+    It is infinite with fewer than three known ones, or if a usual day has 0.
     """
     most = np.full(of_days.shape, np.inf)
-    for number in range(LEAST_DAYS, len(begins)):
+    for number in range(LEAST_DAYS, of_days.shape[1]):
         days = np.sort(of_days[:, max(0, number - _DAYS_BACK) : number], axis=1)
         count = (~np.isnan(days)).sum(axis=1)
         median = days[np.arange(len(days)), np.maximum(count - 1, 0) // 2]
         most[:, number] = np.where((median > 0) & (count >= LEAST_DAYS), ratio * median, np.inf)
-    if not (largest_of_days(values, begins) > most).any():
-        return values
-    return np.asarray(np.minimum(values, np.repeat(most, np.diff(begins, append=values.shape[1]), axis=1)))
+    return most
+
+
+def in_each_step(of_days: FloatArray, begins: IntArray, steps: int) -> FloatArray:
+    """Return the figure of its day for each step, shape (series, steps)."""
+    return np.repeat(of_days, np.diff(begins, append=steps), axis=1)
 
 
 def largest_of_days(values: FloatArray, begins: IntArray) -> FloatArray:

@@ -14,6 +14,7 @@ from recommender.kinds.predictive.models.training_rows import targets
 from tests.support.load import TASK, daily_load, history_of
 
 if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
     from recommender.kinds.predictive.forecast import Model
 
 DAY_STEPS = 288
@@ -69,23 +70,60 @@ def test_a_tiny_load_yesterday_does_not_multiply_today_without_bounds() -> None:
 
 @pytest.mark.parametrize("model", [SEASONAL, SEASONAL_HELD], ids=lambda model: model.name)
 @pytest.mark.parametrize("factor", [1e3, 1e6])
-def test_one_wrong_sample_comes_back_as_less_than_ten_usual_peaks(model: Model, factor: float) -> None:
+@pytest.mark.parametrize("day", [3, 7])
+def test_one_wrong_sample_comes_back_as_less_than_ten_usual_peaks(model: Model, factor: float, day: int) -> None:
     """As after a counter whose whole value was taken for the increase of a minute."""
     usual = daily_load(300, 16, noise=0.05)
-    values, wrong = usual.copy(), 7 * DAY_STEPS + 100
+    values, wrong = usual.copy(), day * DAY_STEPS + 100
     values[wrong] *= factor
-    # The first hours, in which the current level contains the sample itself, are left out.
-    origins = np.arange(wrong + DAY_STEPS // 2, len(values))
+    # Left out are the first hours, in which the current level contains the sample, and four days without a usual one.
+    origins = np.arange(max(wrong + DAY_STEPS // 2, 4 * DAY_STEPS), len(values))
     found = model.forecast(None, history_of(values), origins, TASK)
     assert np.nanmax(found.upper) < 10 * usual.max()
 
 
-def test_a_load_that_is_fifty_times_as_large_for_good_is_forecast_from_its_current_level() -> None:
-    values = np.full(12 * DAY_STEPS, 100.0)
+def _periodic_job(days: int, every: int) -> FloatArray:
+    """Return a load of 5 with a job of 300 for an hour, first on the sixth day and then every so many days."""
+    values = np.full(days * DAY_STEPS, 5.0)
+    for day in range(5, days, every):
+        values[day * DAY_STEPS + 100 : day * DAY_STEPS + 112] += 300
+    return values
+
+
+@pytest.mark.parametrize("model", [SEASONAL, SEASONAL_HELD], ids=lambda model: model.name)
+@pytest.mark.parametrize(("every", "days", "least"), [(7, 27, 240), (14, 48, 120)])
+def test_a_job_of_sixty_times_the_usual_load_counts_in_full_from_its_second_time_on(
+    model: Model, every: int, days: int, least: float
+) -> None:
+    """A season is what has come twice. Half of the days that count most had no job if it comes every two weeks."""
+    history = history_of(_periodic_job(days, every))
+    origin = (days - 1) * DAY_STEPS + 99
+    assert model.forecast(None, history, np.array([origin]), TASK).upper[0, 0] > least
+
+
+@pytest.mark.parametrize("model", [SEASONAL, SEASONAL_HELD], ids=lambda model: model.name)
+def test_nothing_after_an_origin_has_an_influence_on_its_forecast(model: Model) -> None:
+    values = np.tile(_periodic_job(14, 7), (3, 1))
+    values[0, 50] = values[1, DAY_STEPS + 70] = values[2, 9 * DAY_STEPS + 80] = 1e6
+    values[1, 2 * DAY_STEPS : 4 * DAY_STEPS] = np.nan
+    whole = history_of(values)
+    origins = np.arange(2 * DAY_STEPS, whole.steps, 48)
+    found = model.forecast(None, whole, origins, TASK).upper
+    for place, origin in enumerate(origins.tolist()):
+        known = model.forecast(None, whole.until(origin + 1), np.array([origin]), TASK).upper
+        np.testing.assert_array_equal(known[:, 0], found[:, place])
+
+
+def test_a_load_that_is_fifty_times_as_large_for_good_keeps_the_shape_of_its_days_from_the_third_on() -> None:
+    values = daily_load(300, 14)
     values[10 * DAY_STEPS :] *= 50
-    origins = np.arange(10 * DAY_STEPS + 20, 12 * DAY_STEPS - 20)
-    found = SEASONAL.forecast(None, history_of(values), origins, TASK)
-    assert found.median.min() == pytest.approx(5000.0)
+    history = history_of(values)
+    origins = np.arange(10 * DAY_STEPS + 20, 14 * DAY_STEPS - 20)
+    ratio = (SEASONAL.forecast(None, history, origins, TASK).median / targets(history, TASK)[:, origins])[0]
+    assert ratio.min() > 0.85
+    # The rise at midnight of the first of these days is expected again for a while.
+    is_counted = (origins >= 12 * DAY_STEPS) & (origins % DAY_STEPS >= 20) & (origins % DAY_STEPS < DAY_STEPS - 20)
+    np.testing.assert_allclose(ratio[is_counted], 1, atol=0.015)
 
 
 def test_a_horizon_longer_than_a_day_uses_only_completed_days() -> None:
