@@ -35,17 +35,24 @@ def limited_by_usual_days(values: FloatArray, begins: IntArray, of_days: FloatAr
 
 
 def limits_of_days(of_days: FloatArray, ratio: float) -> FloatArray:
-    """Return `ratio` times the figure of a usual day, the median of the seven days before each day.
+    """Return `ratio` times the figure of a usual day, the median of the last seven known days before each day.
 
-    It is infinite with fewer than three known ones, or if a usual day has 0.
+    It is infinite with fewer than three of them, or if a usual day has 0.
     """
     most = np.full(of_days.shape, np.inf)
-    for number in range(LEAST_DAYS, of_days.shape[1]):
-        days = np.sort(of_days[:, max(0, number - _DAYS_BACK) : number], axis=1)
-        count = (~np.isnan(days)).sum(axis=1)
-        median = days[np.arange(len(days)), np.maximum(count - 1, 0) // 2]
-        most[:, number] = np.where((median > 0) & (count >= LEAST_DAYS), ratio * median, np.inf)
+    known, places = _known_first(of_days)
+    for number in range(LEAST_DAYS, known.shape[1]):
+        days = np.sort(known[:, max(0, number - _DAYS_BACK) : number], axis=1)
+        median = days[:, (days.shape[1] - 1) // 2]
+        limits = np.where(median > 0, ratio * median, np.inf)
+        np.put_along_axis(most, places[:, number : number + 1], limits[:, np.newaxis], axis=1)
     return most
+
+
+def _known_first(of_days: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the figures of the days, those of known days first, and the number of each day; both in order of time."""
+    places = np.argsort(np.isnan(of_days), axis=1, kind="stable")
+    return np.take_along_axis(of_days, places, axis=1), places
 
 
 def in_each_step(of_days: FloatArray, begins: IntArray, steps: int) -> FloatArray:

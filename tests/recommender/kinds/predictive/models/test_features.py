@@ -112,6 +112,17 @@ def test_one_wrong_sample_does_not_make_the_whole_week_unsteady(hours: int) -> N
     assert clean <= wrong < 3.5 * clean
 
 
+def test_a_wrong_sample_after_an_outage_does_not_make_the_week_unsteady() -> None:
+    """The days before the outage are the usual ones."""
+    history = bursts_every_day(16)
+    last = history.steps - 1
+    values = history.values.copy()
+    values[:, 9 * DAY_STEPS : 14 * DAY_STEPS] = np.nan
+    clean = levels(with_values(history, values), last, last).floor[0, 0]
+    values[:, 14 * DAY_STEPS + 20] *= 40_000
+    assert clean <= levels(with_values(history, values), last, last).floor[0, 0] < 10 * clean
+
+
 def test_days_without_load_do_not_hide_how_the_others_move() -> None:
     values = bursts_every_day(9).values.copy()
     values[:, : 7 * DAY_STEPS] = 0.0

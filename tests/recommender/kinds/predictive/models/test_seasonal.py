@@ -82,6 +82,15 @@ def test_one_wrong_sample_comes_back_as_less_than_ten_usual_peaks(model: Model, 
     assert np.nanmax(found.upper) < 10 * usual.max()
 
 
+def test_a_wrong_sample_after_an_outage_is_compared_with_the_days_before_the_outage() -> None:
+    usual = daily_load(300, 20, noise=0.05)
+    values, wrong = usual.copy(), 14 * DAY_STEPS + 100
+    values[6 * DAY_STEPS : 14 * DAY_STEPS] = np.nan
+    values[wrong] *= 1e6
+    origins = np.arange(wrong + DAY_STEPS // 2, len(values))
+    assert np.nanmax(SEASONAL.forecast(None, history_of(values), origins, TASK).upper) < 10 * usual.max()
+
+
 def _periodic_job(days: int, every: int) -> FloatArray:
     """Return a load of 5 with a job of 300 for an hour, first on the sixth day and then every so many days."""
     values = np.full(days * DAY_STEPS, 5.0)
