@@ -52,12 +52,17 @@ def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: 
 
 
 def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    found = without_lone_peaks(history)
     levels = _levels(history)
-    past = _past(history, without_lone_peaks(history), levels, task)
+    later = _past(history, found.later, levels, task)
+    at_first = later if found.at_first is found.later else _past(history, found.at_first, levels, task)
 
     def point(steps: IntArray) -> FloatArray:
         present = np.take(levels, steps, axis=1)
-        points = by_kind_of_day(lambda kind: _points(past, present, steps, kind), history, steps, task)
+        points = by_kind_of_day(lambda kind: _points(later, present, steps, kind), history, steps, task)
+        if at_first is not later:
+            first_points = by_kind_of_day(lambda kind: _points(at_first, present, steps, kind), history, steps, task)
+            points = np.where(steps < found.since[:, np.newaxis], first_points, points)
         return limited_points(points, history, steps, task.max_growth, task.lead_seconds)
 
     return limit_growth(calibrate(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)

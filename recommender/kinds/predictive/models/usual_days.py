@@ -49,6 +49,24 @@ def limits_of_days(of_days: FloatArray, ratio: float) -> FloatArray:
     return most
 
 
+def limits_of_first_days(of_days: FloatArray, ratio: float) -> tuple[FloatArray, IntArray]:
+    """Return the limits of the first three known days, by the median of the other three of the first four.
+
+    They are infinite for other days. The second result is the number of the day, after the fourth known one, from
+    which on they are known; one beyond all days if there are fewer.
+    """
+    most, since = np.full(of_days.shape, np.inf), np.full(len(of_days), of_days.shape[1])
+    known, places = _known_first(of_days)
+    known = known[:, : LEAST_DAYS + 1]
+    if known.shape[1] <= LEAST_DAYS:
+        return most, since
+    for number in range(LEAST_DAYS):
+        median = np.median(np.delete(known, number, axis=1), axis=1)
+        limits = np.where(median > 0, ratio * median, np.inf)
+        np.put_along_axis(most, places[:, number : number + 1], limits[:, np.newaxis], axis=1)
+    return most, np.where(np.isnan(known[:, -1]), since, places[:, LEAST_DAYS] + 1)
+
+
 def _known_first(of_days: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the figures of the days, those of known days first, and the number of each day; both in order of time."""
     places = np.argsort(np.isnan(of_days), axis=1, kind="stable")

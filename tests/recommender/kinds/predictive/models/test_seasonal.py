@@ -70,7 +70,7 @@ def test_a_tiny_load_yesterday_does_not_multiply_today_without_bounds() -> None:
 
 @pytest.mark.parametrize("model", [SEASONAL, SEASONAL_HELD], ids=lambda model: model.name)
 @pytest.mark.parametrize("factor", [1e3, 1e6])
-@pytest.mark.parametrize("day", [3, 7])
+@pytest.mark.parametrize("day", [0, 1, 2, 3, 7])
 def test_one_wrong_sample_comes_back_as_less_than_ten_usual_peaks(model: Model, factor: float, day: int) -> None:
     """As after a counter whose whole value was taken for the increase of a minute."""
     usual = daily_load(300, 16, noise=0.05)
