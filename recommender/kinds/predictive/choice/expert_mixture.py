@@ -32,6 +32,7 @@ from recommender.kinds.predictive.choice.weights import (
     acting_weights,
     after_losses,
     headroom_in,
+    prior_weights,
     proof_levels,
     shared_weights,
 )
@@ -272,13 +273,9 @@ class ExpertMixture:
         """Return the weights that experts have before anything is known about them; 0 for experts that take no part."""
         least = self._options.least_seconds / self.seconds_between
         known = (number > self.experts.begins) & (number >= self.experts.begins + least)
-        takes_part: BoolArray = known & (
-            self.experts.bound_ratios(begins, number, self.scales[0].every) <= self._options.most_bound_ratio
-        )
-        count = takes_part.sum(axis=1, keepdims=True)
-        each = (1.0 - self._options.headroom_prior) / np.maximum(count, 1)
-        rest = np.where(count > 0, self._options.headroom_prior, 1.0)
-        return np.concatenate([np.where(takes_part, each, 0.0), rest], axis=1)
+        bound_ratios = self.experts.bound_ratios(begins, number, self.scales[0].every)
+        takes_part: BoolArray = known & (bound_ratios <= self._options.most_bound_ratio)
+        return prior_weights(takes_part, self._options.headroom_prior)
 
     def _proof_levels(self, weights: FloatArray, evidence: FloatArray, prior: FloatArray) -> IntArray:
         """Return, for each series, the cost at which the past proves that models are better than headroom.

@@ -23,6 +23,16 @@ _GAINED: Final = 1 + 1e-9
 """The smallest growth of an initial weight that is more than a rounding error."""
 
 
+def prior_weights(takes_part: BoolArray, headroom: float) -> FloatArray:
+    """Return the weights before anything is known, from the models that take part, shape (series, experts).
+
+    The last weight is that of headroom: `headroom`, or 1 if no model takes part. Models share the rest equally.
+    """
+    count = takes_part.sum(axis=1, keepdims=True)
+    each = (1.0 - headroom) / np.maximum(count, 1)
+    return np.concatenate([np.where(takes_part, each, 0.0), np.where(count > 0, headroom, 1.0)], axis=1)
+
+
 def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatArray:
     """Return the weights after a loss of each expert; shape (…, experts), each with a sum of 1."""
     least = np.where(weights > 0, losses, np.inf).min(axis=-1, keepdims=True)

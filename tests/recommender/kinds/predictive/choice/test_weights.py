@@ -14,6 +14,7 @@ from recommender.kinds.predictive.choice.weights import (
     UNPROVEN,
     after_losses,
     odds_of_models,
+    prior_weights,
     proof_levels,
     shared_weights,
 )
@@ -92,3 +93,8 @@ def test_odds_of_all_models_are_relative_to_their_prior() -> None:
     prior = np.array([[0.25, 0.25, 0.5], [0.0, 0.0, 1.0]])
     weights = np.array([[0.6, 0.2, 0.2], [0.0, 0.0, 1.0]])
     assert odds_of_models(weights, prior).tolist() == pytest.approx([4.0, 0.0])
+
+
+def test_models_that_take_part_share_what_headroom_leaves() -> None:
+    takes_part = np.array([[True, False, True], [False, False, False]])
+    np.testing.assert_allclose(prior_weights(takes_part, 0.6), [[0.2, 0.0, 0.2, 0.6], [0.0, 0.0, 0.0, 1.0]])
