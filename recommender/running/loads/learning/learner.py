@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.child_errors import ChildClosedError, ChildError
 from recommender.child_processes.parent import ChildLimits
-from recommender.kinds.predictive.forecast import no_fit
 from recommender.kinds.predictive.learning import (
     LEAST_HISTORY_SECONDS,
     ModelTrial,
@@ -40,6 +39,7 @@ from recommender.running.loads.learning.learning_rules import (
     models_to_try,
     terms_of,
     with_verdicts,
+    without_trial,
 )
 from recommender.running.loads.predictions.predicting import FITTED_ALONE, POOLED
 
@@ -274,7 +274,7 @@ class Learner:
         except ChildError as error:
             result = error.outcome
             message = f"recommendation {name}: {model.name} could not be fitted: {error}"
-            self._log.failed(key, f"{message}: {_without_trial(model, former)}", level=logging.WARNING)
+            self._log.failed(key, f"{message}: {without_trial(model, former)}", level=logging.WARNING)
             raise
         finally:
             self._services.telemetry.learned(name, model.name, result)
@@ -296,11 +296,3 @@ class Learner:
         learned = with_verdicts(need, learned, whole, verdicts)
         self._services.models.put(need, learned)
         self._services.save(need, learned)
-
-
-def _without_trial(model: Model, former: Learned) -> str:
-    """Return what a model goes on with if it could not be tried again."""
-    known = former.has(model.name)
-    if model.fit is no_fit:
-        return "its last record stays in use" if known else "it has no record until it is tried again"
-    return "its last good parameters stay in use" if known else "it takes no part until it is fitted"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from recommender.child_processes.child_errors import ChildError
 from recommender.kinds.predictive.current_forecast import duration_text, lacks_history
+from recommender.kinds.predictive.forecast import no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.learning import JudgingTerms
 from recommender.kinds.predictive.models.table import MODELS
@@ -131,6 +132,14 @@ def with_verdicts(
         for target, verdict in zip(learned.targets, verdicts, strict=True)
     }
     return replace(learned, trials={trial.model: trial for trial in trials}, verdicts=by_target)
+
+
+def without_trial(model: Model, former: Learned) -> str:
+    """Return what a model goes on with if it could not be tried again."""
+    known = former.has(model.name)
+    if model.fit is no_fit:
+        return "its last record stays in use" if known else "it has no record until it is tried again"
+    return "its last good parameters stay in use" if known else "it takes no part until it is fitted"
 
 
 def _verdict_on_season(verdict: SeriesVerdict, season_seconds: float) -> SeriesVerdict:
