@@ -95,6 +95,7 @@ def test_ctrl_c_ends_a_command_with_one_line(
     ("number", "given", "status"),
     [
         (signal.SIGINT, "", -signal.SIGINT),
+        (signal.SIGINT, f"; {_IS_PROCESS_1}", 130),
         (signal.SIGTERM, "", -signal.SIGTERM),
         (signal.SIGTERM, f"; {_IS_PROCESS_1}", 143),
     ],
