@@ -44,13 +44,15 @@
 {{- with .Values.prometheus -}}
 {{- $url := tpl .url $ -}}
 {{- $base := trimSuffix "/" $url -}}
+{{- /* A part of it may be a password that nobody recognizes as one. */ -}}
+{{- $shown := contains "@" $url | ternary "" (printf ": %q" $url) -}}
 {{- if not (regexMatch "^https?://[^/?#[:space:]]+(/[^?#[:space:]]*)?$" $url) -}}
-{{- fail (printf "prometheus.url: %q is not the address of a Prometheus: write http://HOST or https://HOST, with :PORT and /PATH where it has them" $url) -}}
+{{- fail (printf "prometheus.url%s is not the address of a Prometheus: write http://HOST or https://HOST, with :PORT and /PATH where it has them" $shown) -}}
 {{- end -}}
 {{- $hasPath := regexMatch "^https?://[^/]+/" $base -}}
 {{- $hasPort := regexMatch "^https?://([^/:]+|\\[[^]]*\\]):[0-9]+(/|$)" $base -}}
 {{- if and $hasPath .path -}}
-{{- fail (printf "prometheus.path: prometheus.url %q has a path already: leave one of them out" $url) -}}
+{{- fail (printf "prometheus.path: prometheus.url%s has a path already: leave one of them out" $shown) -}}
 {{- end -}}
 {{- if $hasPath }}{{ $url }}{{ else }}{{ $base }}{{ if and .port (not $hasPort) }}:{{ .port }}{{ end }}{{ .path }}{{ end -}}
 {{- end -}}

@@ -53,7 +53,9 @@
 
 {{/* Credentials in the addresses of Prometheus servers, and matchers that the programs could not read. */}}
 {{- define "tidewatch.validatePrometheus" -}}
-{{- include "tidewatch.refuseCredentials" (list "prometheus.url" (tpl .Values.prometheus.url .) "name the Secret that has them in prometheus.credentials") -}}
+{{- $url := tpl .Values.prometheus.url . -}}
+{{- include "tidewatch.refuseCredentials" (list "prometheus.url" $url "name the Secret that has them in prometheus.credentials") -}}
+{{- if contains "@" $url }}{{ $_ := include "tidewatch.prometheusUrl" . }}{{ end -}}
 {{- include "tidewatch.refuseMatchers" (list "prometheus.matchers" .Values.prometheus.matchers) -}}
 {{- include "tidewatch.refuseMatchers" (list "rules.recommenderMatchers" .Values.rules.recommenderMatchers) -}}
 {{- $inFiles := "write basicAuth with username and passwordFile" -}}
@@ -74,9 +76,14 @@
 {{- end -}}
 {{- end -}}
 
-{{/* (place, address, what to do instead). The address is not repeated. */}}
+{{/*
+(place, address, what to do instead). The address is not repeated. An at sign may be in a path, which follows a host and
+the digits of a port; anywhere else, what precedes it is a user or a password, which may contain any character. The schema
+accepts each address with an at sign, since its own message would repeat it.
+*/}}
 {{- define "tidewatch.refuseCredentials" -}}
-{{- if regexMatch "^[^/]*//[^/?#]*@" (toString (index . 1)) -}}
+{{- $url := toString (index . 1) -}}
+{{- if and (contains "@" $url) (not (regexMatch "^https?://([^/?#@:\\[\\]]+|\\[[^]/?#@]*\\])(:[0-9]{1,5})?/" $url)) -}}
 {{- fail (printf "%s contains credentials, which would be visible to everybody who may read pods or ConfigMaps: remove them, and %s" (index . 0) (index . 2)) -}}
 {{- end -}}
 {{- end -}}

@@ -50,6 +50,64 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(values: dict[str
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "reader:hunter2@prometheus:9090",
+        "reader:hunter2/2@prometheus",
+        "https://reader:hunter2#2@prometheus",
+        "https://reader:hunter2?2@prometheus",
+        "https://reader:hunter2/2@prometheus",
+        "https://reader:hunter2/:9090/@prometheus",
+        "https://hunter2@prometheus",
+        "//reader:hunter2@prometheus",
+    ],
+)
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (lambda url: {"prometheus": {"url": url}}, "prometheus.url contains credentials"),
+        (
+            lambda url: {"prometheus": {"url": "{{ .Values.global.address }}"}, "global": {"address": url}},
+            "prometheus.url contains credentials",
+        ),
+        (
+            lambda url: {"rules": {"prometheus": [{"name": "eu", "url": url}]}},
+            "the url of the backend eu contains credentials",
+        ),
+        (
+            lambda url: recommender(configuration(prometheus={"url": url})),
+            "recommender.config: the url of prometheus contains credentials",
+        ),
+    ],
+    ids=["value", "template", "rules", "recommender"],
+)
+def test_credentials_are_found_without_a_scheme_and_with_any_password(
+    values: Callable[[str], dict[str, Any]], url: str, message: str
+) -> None:
+    with pytest.raises(HelmError) as refused:
+        render(values(url))
+    assert message in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["https://prometheus/team@eu", "https://[::1]:9090/team:a@eu"])
+def test_an_at_sign_in_a_path_is_no_credential(url: str) -> None:
+    render({"prometheus": {"url": url}, "rules": {"prometheus": [{"name": "eu", "url": url}]}})
+    with pytest.raises(HelmError) as refused:
+        render({"prometheus": {"url": url, "path": "/a"}})
+    assert "prometheus.path: prometheus.url has a path already" in str(refused.value)
+    assert "team" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["https://prometheus/a?team@eu", "https://prometheus/a b/team@eu"])
+def test_an_address_with_an_at_sign_is_not_repeated_where_it_cannot_be_used(url: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        render({"prometheus": {"url": url}})
+    assert "prometheus.url is not the address of a Prometheus: write http://HOST" in str(refused.value)
+    assert "team" not in str(refused.value)
+
+
 @pytest.mark.parametrize("written", ["cluster=eu", '{cluster="eu"}', 'cluster="eu" region="a"', 'cluster:"eu"', "eu"])
 @pytest.mark.parametrize(
     ("values", "place"),
