@@ -17,7 +17,9 @@ this chart, series without a namespace count too: those are from no pod that Pro
 {{- $scraped := printf "%s-metrics" (include "tidewatch.recommender" .) -}}
 {{- $monitor := .Values.recommender.enabled | ternary (include "tidewatch.monitor" (dict "context" . "component" "recommender")) "" -}}
 {{- if .Values.rules.recommenderMatchers -}}
-{{ .Values.rules.recommenderMatchers }}
+{{- /* Others follow on the same line: without comments, which would hide them, and without a comma at the end. */ -}}
+{{- $stringOrComment := printf "%s|%s" (include "tidewatch.stringInQuery" .) (include "tidewatch.commentInQuery" .) -}}
+{{ regexReplaceAll $stringOrComment .Values.rules.recommenderMatchers "${1}" | trim | trimSuffix "," }}
 {{- else if eq $monitor "ServiceMonitor" -}}
 namespace="{{ .Release.Namespace }}",service="{{ $scraped }}"
 {{- else if eq $monitor "PodMonitor" -}}

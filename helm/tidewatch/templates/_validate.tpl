@@ -67,10 +67,12 @@
 {{- $connection = $connection.prometheus -}}
 {{- if kindIs "map" $connection -}}
 {{- include "tidewatch.refuseCredentials" (list "recommender.config: the url of prometheus" $connection.url $inFiles) -}}
+{{- include "tidewatch.refuseMatchers" (list "recommender.config: the matchers of prometheus" $connection.matchers) -}}
 {{- else if kindIs "slice" $connection -}}
 {{- range $connection -}}
 {{- if kindIs "map" . -}}
 {{- include "tidewatch.refuseCredentials" (list (printf "recommender.config: the url of the backend %v" .name) .url $inFiles) -}}
+{{- include "tidewatch.refuseMatchers" (list (printf "recommender.config: the matchers of the backend %v" .name) .matchers) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -88,13 +90,22 @@ accepts each address with an at sign, since its own message would repeat it.
 {{- end -}}
 {{- end -}}
 
-{{/* (place, matchers) */}}
+{{/* (place, matchers), which may have comments, as in every query */}}
 {{- define "tidewatch.refuseMatchers" -}}
-{{- $string := `("([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*'|\x60[^\x60]*\x60)` -}}
-{{- $matcher := printf `\s*([a-zA-Z_][a-zA-Z0-9_]*|%s)\s*(=~|!~|!=|=)\s*%s\s*` $string $string -}}
-{{- if and (index . 1) (not (regexMatch (printf `^%s(,%s)*,?\s*$` $matcher $matcher) (index . 1))) -}}
-{{- fail (printf "%s: %s is not a list of matchers: write 'LABEL=\"VALUE\"' in a values file, since a shell removes the double quotes from --set" (index . 0) (index . 1)) -}}
+{{- $string := include "tidewatch.stringInQuery" . -}}
+{{- $space := printf `(\s|%s([\n\r]|$))*` (include "tidewatch.commentInQuery" .) -}}
+{{- $matcher := printf `%[1]s([a-zA-Z_][a-zA-Z0-9_]*|%[2]s)%[1]s(=~|!~|!=|=)%[1]s%[2]s%[1]s` $space $string -}}
+{{- if and (index . 1) (not (regexMatch (printf `^%[1]s(,%[1]s)*,?%[2]s$` $matcher $space) (toString (index . 1)))) -}}
+{{- fail (printf "%s: %v is not a list of matchers: write 'LABEL=\"VALUE\"' in a values file, since a shell removes the double quotes from --set" (index . 0) (index . 1)) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* Patterns of a string and of a comment in a query. */}}
+{{- define "tidewatch.stringInQuery" -}}
+("([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*'|\x60[^\x60]*\x60)
+{{- end -}}
+{{- define "tidewatch.commentInQuery" -}}
+#[^\n\r]*
 {{- end -}}
 
 {{/* Flags that Services, probes or mounts depend on are set by values of their own: one more would win over them. */}}

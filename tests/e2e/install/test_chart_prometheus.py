@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from adapter.foundation.promql.narrowing import Matchers
+from adapter.foundation.promql.tree import SelectorNode
+from adapter.foundation.promql.tree_parser import parse_query
 from tests.e2e.install.chart_values import recommender
 from tests.helm.chart import HelmError, render
 from tests.helm.recommenders import configuration
@@ -108,7 +111,19 @@ def test_an_address_with_an_at_sign_is_not_repeated_where_it_cannot_be_used(url:
     assert "team" not in str(refused.value)
 
 
-@pytest.mark.parametrize("written", ["cluster=eu", '{cluster="eu"}', 'cluster="eu" region="a"', 'cluster:"eu"', "eu"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "cluster=eu",
+        '{cluster="eu"}',
+        'cluster="eu" region="a"',
+        'cluster:"eu"',
+        "eu",
+        'cluster="eu" // prod',
+        '# cluster="eu"',
+        'cluster="eu" # prod, region="a"\nregion="b"',
+    ],
+)
 @pytest.mark.parametrize(
     ("values", "place"),
     [
@@ -117,6 +132,14 @@ def test_an_address_with_an_at_sign_is_not_repeated_where_it_cannot_be_used(url:
         (
             lambda text: {"rules": {"prometheus": [{"name": "eu", "url": "https://a", "matchers": text}]}},
             "rules.prometheus: the matchers of the backend eu",
+        ),
+        (
+            lambda text: recommender(configuration(prometheus={"url": "https://a", "matchers": text})),
+            "recommender.config: the matchers of prometheus",
+        ),
+        (
+            lambda text: recommender(configuration(prometheus=[{"name": "eu", "url": "https://a", "matchers": text}])),
+            "recommender.config: the matchers of the backend eu",
         ),
     ],
 )
@@ -136,9 +159,23 @@ def test_matchers_that_the_programs_could_not_read_are_refused(
         "cluster=`eu-1`",
         ' cluster = "eu-1" , region!~"a|b\\"c" , ',
         '"service.name"=~".+",a!=""',
+        'cluster="eu#1" # prod',
+        '# of "all" \n  cluster="eu-1",# it\'s one\r\n# prod\nregion="a", # last',
+        "cluster # a\n = # b\n '#\"' # }",
     ],
 )
 def test_every_list_of_matchers_is_accepted(written: str) -> None:
-    Matchers.read(written)
-    values = {"prometheus": {"matchers": written}, "rules": {"recommenderMatchers": written}}
-    assert f"--prometheus-matchers={written}" in render(values).pod["containers"][0]["args"]
+    matchers = Matchers.read(written)
+    values = {
+        "prometheus": {"matchers": written},
+        "rules": {"recommenderMatchers": written, "shipped": ["recommendations"]},
+        **recommender(configuration(prometheus={"url": "https://a", "matchers": written})),
+    }
+    release = render(values)
+    assert f"--prometheus-matchers={written}" in release.pod["containers"][0]["args"]
+    for rule in yaml.safe_load(release.one("ConfigMap", "tidewatch-adapter-rules")["data"]["15-recommendations.yaml"])[
+        "rules"
+    ]:
+        selector = parse_query(rule["seriesQuery"])
+        assert isinstance(selector, SelectorNode)
+        assert set(matchers.conditions) <= set(selector.matchers)
