@@ -59,23 +59,31 @@
 {{- include "tidewatch.refuseMatchers" (list "prometheus.matchers" .Values.prometheus.matchers) -}}
 {{- include "tidewatch.refuseMatchers" (list "rules.recommenderMatchers" .Values.rules.recommenderMatchers) -}}
 {{- $inFiles := "write basicAuth with username and passwordFile" -}}
-{{- range .Values.rules.prometheus -}}
-{{- include "tidewatch.refuseCredentials" (list (printf "rules.prometheus: the url of the backend %s" .name) .url $inFiles) -}}
-{{- include "tidewatch.refuseMatchers" (list (printf "rules.prometheus: the matchers of the backend %s" .name) .matchers) -}}
+{{- range $index, $backend := .Values.rules.prometheus -}}
+{{- $which := include "tidewatch.backendName" (list $index $backend) -}}
+{{- include "tidewatch.refuseCredentials" (list (printf "rules.prometheus: the url of %s" $which) .url $inFiles) -}}
+{{- include "tidewatch.refuseMatchers" (list (printf "rules.prometheus: the matchers of %s" $which) .matchers) -}}
 {{- end -}}
-{{- $connection := .Values.recommender.enabled | ternary (include "tidewatch.recommender.config" . | fromYaml) dict -}}
-{{- $connection = $connection.prometheus -}}
+{{- if .Values.recommender.enabled -}}
+{{- $connection := (include "tidewatch.recommender.config" . | fromYaml).prometheus -}}
 {{- if kindIs "map" $connection -}}
 {{- include "tidewatch.refuseCredentials" (list "recommender.config: the url of prometheus" $connection.url $inFiles) -}}
 {{- include "tidewatch.refuseMatchers" (list "recommender.config: the matchers of prometheus" $connection.matchers) -}}
 {{- else if kindIs "slice" $connection -}}
-{{- range $connection -}}
+{{- range $index, $backend := $connection -}}
 {{- if kindIs "map" . -}}
-{{- include "tidewatch.refuseCredentials" (list (printf "recommender.config: the url of the backend %v" .name) .url $inFiles) -}}
-{{- include "tidewatch.refuseMatchers" (list (printf "recommender.config: the matchers of the backend %v" .name) .matchers) -}}
+{{- $which := include "tidewatch.backendName" (list $index $backend) -}}
+{{- include "tidewatch.refuseCredentials" (list (printf "recommender.config: the url of %s" $which) .url $inFiles) -}}
+{{- include "tidewatch.refuseMatchers" (list (printf "recommender.config: the matchers of %s" $which) .matchers) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* (index in the list, backend): how messages name it */}}
+{{- define "tidewatch.backendName" -}}
+{{- with (index . 1).name }}the backend {{ . }}{{ else }}prometheus[{{ index . 0 }}]{{ end -}}
 {{- end -}}
 
 {{/*
@@ -165,9 +173,9 @@ accepts each address with an at sign, since its own message would repeat it.
 {{- end -}}
 {{- if and .Values.prometheus.matchers (kindIs "slice" $connection) -}}
 {{- /* Another address may be that of one cluster alone. */ -}}
-{{- range $connection -}}
+{{- range $index, $backend := $connection -}}
 {{- if and (kindIs "map" .) (eq (trimSuffix "/" (toString .url)) (trimSuffix "/" (include "tidewatch.prometheusUrl" $))) (not (hasKey . "matchers")) -}}
-{{- fail (printf "prometheus.matchers is set, but the backend %v of recommender.config has no matchers and the same address, so the recommender would read the series of every cluster: write matchers there, too" .name) -}}
+{{- fail (printf "prometheus.matchers is set, but %s of recommender.config has no matchers and the same address, so the recommender would read the series of every cluster: write matchers there, too" (include "tidewatch.backendName" (list $index $backend))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -44,6 +44,10 @@ VISIBLE = "contains credentials, which would be visible to everybody who may rea
             recommender(configuration(prometheus=[{"name": "eu", "url": WITH_CREDENTIALS}])),
             "recommender.config: the url of the backend eu contains credentials",
         ),
+        (
+            recommender(configuration(prometheus=[{"name": "eu", "url": "https://a"}, {"url": WITH_CREDENTIALS}])),
+            "recommender.config: the url of prometheus[1] contains credentials",
+        ),
     ],
 )
 def test_credentials_in_an_address_are_refused_and_not_repeated(values: dict[str, Any], message: str) -> None:
@@ -140,6 +144,10 @@ def test_an_address_with_an_at_sign_is_not_repeated_where_it_cannot_be_used(url:
         (
             lambda text: recommender(configuration(prometheus=[{"name": "eu", "url": "https://a", "matchers": text}])),
             "recommender.config: the matchers of the backend eu",
+        ),
+        (
+            lambda text: recommender(configuration(prometheus=[{"name": None, "url": "https://a", "matchers": text}])),
+            "recommender.config: the matchers of prometheus[0]",
         ),
     ],
 )
