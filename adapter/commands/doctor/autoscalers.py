@@ -38,6 +38,8 @@ _FIXES_OF_TARGETS: Final = {
     ("ScalingActive", "AmbiguousSelector"): "give each HPA a target whose pods no other HPA's target selects",
 }
 """What to do about an HPA that cannot scale its target, whatever its metrics, by the type and reason of a condition."""
+_CONFLICT: Final = "the object has been modified"
+"""Part of the message of a write that another one preceded; the HPA's next sync writes again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,14 @@ def look_at_hpas(client: ObjectClient, sources: Mapping[str, str]) -> tuple[Line
 
 
 def judge_hpas(hpas: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) -> Iterator[Line]:
-    """Yield a line for each HPA that lacks a value, up to `MOST_HPAS`, and a line about all HPAs.
+    """Yield a line for each HPA that does not follow its metrics, up to `MOST_HPAS`, and a line about all HPAs.
 
     `sources` has the types of metrics that the adapter serves, and the key of each in a spec.
     """
     failing = [(hpa, problem) for hpa in hpas if (problem := _problem(hpa, sources))]
     for hpa, problem in failing[:MOST_HPAS]:
-        yield warning(f"hpa/{_namespace_of(hpa)}/{hpa['metadata'].get('name')}", problem.message, problem.fix)
+        name = f"hpa/{_in_metadata(hpa, 'namespace')}/{_in_metadata(hpa, 'name')}"
+        yield warning(name, problem.message, problem.fix)
     if failing:
         rest = len(failing) - MOST_HPAS
         more = f", {rest} of them not shown" if rest > 0 else ""
@@ -83,10 +86,11 @@ def judge_hpas(hpas: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) ->
     else:
         kinds = ["custom", *(kind.lower() for kind in ("External", "Resource") if kind in sources)]
         shown = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
-        yield ok("hpas", f"none of {len(hpas)} HPAs lacks a {shown} metric")
+        targets = "none that uses one fails to scale its target"
+        yield ok("hpas", f"none of {len(hpas)} HPAs lacks a {shown} metric, and {targets}")
 
 
-def _fix_of(problem: str, namespace: str | None) -> str:
+def _fix_of(problem: str, namespace: str) -> str:
     """Return what to do about a lacking metric; a utilization also needs requests, which no metrics API states."""
     if "missing request for" in problem:
         return "set the request that the message names, or a target of type AverageValue"
@@ -100,7 +104,7 @@ def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> _Problem | N
     is_ours = any(metric.get("type") in sources for metric in metrics)
     reasons = {f"FailedGet{kind}Metric" for kind in sources}
     for one in conditions:
-        if one.get("status") != "False":
+        if one.get("status") != "False" or _CONFLICT in str(one.get("message")):
             continue
         kind, reason = one.get("type"), one.get("reason")
         cause = trim_message(f"{reason}: {one.get('message', '')}")
@@ -108,17 +112,17 @@ def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> _Problem | N
         if is_ours and (fix := _FIXES_OF_TARGETS.get((kind, reason))):
             return _Problem(message, fix, harm="do not scale their targets")
         if kind == "ScalingActive" and reason in reasons:
-            return _Problem(message, _fix_of(message, _namespace_of(hpa)))
+            return _Problem(message, _fix_of(message, _in_metadata(hpa, "namespace")))
     # The condition names the first metric that failed, and none while another one asks for no less than there is.
     lacking = trim_message(first_names(_unused_metrics(hpa, sources), most=3))
     if not lacking:
         return None
     message = f"it could not use {lacking} in its last sync, and does not scale down without it"
-    return _Problem(message, _fix_of(message, _namespace_of(hpa)))
+    return _Problem(message, _fix_of(message, _in_metadata(hpa, "namespace")))
 
 
-def _namespace_of(hpa: Mapping[str, Any]) -> str:
-    return str((hpa.get("metadata") or {}).get("namespace"))
+def _in_metadata(hpa: Mapping[str, Any], key: str) -> str:
+    return str((hpa.get("metadata") or {}).get(key) or "unknown")
 
 
 def _unused_metrics(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[str]:

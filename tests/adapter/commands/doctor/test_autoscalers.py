@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.commands.doctor.autoscalers import judge_hpas, served_sources
 from adapter.foundation.reports.lines import CheckStatus
 
 if TYPE_CHECKING:
@@ -64,6 +65,28 @@ class TestHpas:
         assert "hpa/shop/cpu" not in lines
         installation.hpa("api", "FailedGetPodsMetric", "no metrics returned", metrics=ours)
         assert installation.lines()["hpas"].message == "2 of 3 HPAs lack a metric or do not scale their targets"
+
+    def test_a_write_conflict_is_no_fault_since_the_next_sync_writes_again(self, installation: Installation) -> None:
+        ours = [{"type": "Pods", "pods": {"metric": {"name": "open_connections"}}}]
+        why = (
+            "the HPA controller was unable to update the target scale: Operation cannot be fulfilled on "
+            'deployments.apps "web": the object has been modified; please apply your changes to the latest version and try again'
+        )
+        installation.hpa("web", "FailedUpdateScale", why, condition="AbleToScale", metrics=ours)
+        line = installation.lines()["hpas"]
+        assert line.status is CheckStatus.OK
+        checked = ", and none that uses one fails to scale its target"
+        assert line.message == f"none of 1 HPAs lacks a custom or external metric{checked}"
+        installation.hpa("web", "FailedUpdateScale", why, condition="AbleToScale", metrics=ours, current=[{"type": ""}])
+        assert installation.lines()["hpas"].message == "1 of 1 HPAs lack a metric"
+
+    def test_an_hpa_without_metadata_is_shown(self) -> None:
+        hpa = {
+            "status": {"conditions": [{"type": "ScalingActive", "status": "False", "reason": "FailedGetPodsMetric"}]}
+        }
+        line, _ = judge_hpas([hpa], served_sources(external=False, resources=False))
+        assert line.name == "hpa/unknown/unknown"
+        assert "None" not in f"{line}"
 
     def test_many_hpas_without_their_metric_are_counted(self, installation: Installation) -> None:
         for number in range(620):

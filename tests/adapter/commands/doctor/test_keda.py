@@ -83,4 +83,6 @@ def test_an_api_of_keda_that_is_not_available_is_a_warning(installation: Install
 
 def test_hpas_of_keda_without_a_metric_are_not_reported(installation: Installation) -> None:
     installation.hpa("of-keda", "FailedGetExternalMetric", "no scaler")
-    assert lines_of(installation)["hpas"].message == "none of 1 HPAs lacks a custom metric"
+    line = lines_of(installation)["hpas"]
+    checked = ", and none that uses one fails to scale its target"
+    assert line.message == f"none of 1 HPAs lacks a custom metric{checked}"

@@ -125,7 +125,9 @@ class TestResourceMetrics:
         installation.hpa("cpu", "FailedGetResourceMetric", "no metrics returned from resource metrics API")
         installation.hpa("one", None, metrics=both, current=[{"type": ""}, {"type": "Resource"}])
         installation.hpa("request", "FailedGetResourceMetric", "missing request for cpu in container app of Pod web-0")
-        assert self.lines(installation, None)["hpas"].message == "none of 3 HPAs lacks a custom or external metric"
+        checked = ", and none that uses one fails to scale its target"
+        line = self.lines(installation, None)["hpas"]
+        assert line.message == f"none of 3 HPAs lacks a custom or external metric{checked}"
         self.make_ours(installation)
         lines = self.lines(installation, SERVED)
         assert lines["hpas"].message == "3 of 3 HPAs lack a metric"
