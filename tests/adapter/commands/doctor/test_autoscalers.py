@@ -70,7 +70,8 @@ class TestHpas:
         ours = [{"type": "Pods", "pods": {"metric": {"name": "open_connections"}}}]
         why = (
             "the HPA controller was unable to update the target scale: Operation cannot be fulfilled on "
-            'deployments.apps "web": the object has been modified; please apply your changes to the latest version and try again'
+            'deployments.apps "web": the object has been modified; please apply your changes to the latest version and '
+            "try again"
         )
         installation.hpa("web", "FailedUpdateScale", why, condition="AbleToScale", metrics=ours)
         line = installation.lines()["hpas"]
