@@ -22,6 +22,7 @@ from urllib3.exceptions import SSLError
 
 from adapter.foundation.files.followed_files import Stamp, stamps_of
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trim_message
+from adapter.foundation.sources.tls import speaks_no_tls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +42,8 @@ class TlsError(Exception):
     """The TLS connection was refused. The message is OpenSSL's without its codes, and has no request or headers."""
 
     def __init__(self, message: str) -> None:
-        without_tls = "WRONG_VERSION_NUMBER" in message
-        super().__init__("this port does not speak TLS" if without_tls else _CODES_OF_OPENSSL.sub("", message))
+        says = "this port does not speak TLS" if speaks_no_tls(message) else _CODES_OF_OPENSSL.sub("", message)
+        super().__init__(says)
 
 
 class KubernetesTransport(Protocol):

@@ -30,6 +30,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError, TimedReads, TimedResponse
 from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory
 from adapter.foundation.sources.prometheus.transport.http_answers import HttpRequest, OpenAnswer
+from adapter.foundation.sources.tls import speaks_no_tls
 from adapter.foundation.time.thread_limit import ThreadLimit
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def certificate_refusal(error: BaseException | None) -> str:
 def _cause(error: Exception | None) -> str:
     if refusal := certificate_refusal(error):
         return refusal
-    if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+    if isinstance(error, ssl.SSLError) and speaks_no_tls(str(error)):
         return "it does not speak TLS: write http://, or the port that speaks TLS"
     if isinstance(error, TimeoutError):
         return "it took too long"

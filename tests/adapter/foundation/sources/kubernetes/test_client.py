@@ -240,6 +240,7 @@ def test_the_error_for_a_port_without_tls_says_so(server: FakeApiServer, tmp_pat
         ),
         ("SSLError\n[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert unknown ca (_ssl.c:2580)", "tlsv1 alert unknown ca"),
         ("SSLError\n[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)", "this port does not speak TLS"),
+        ("[SSL] record layer failure (_ssl.c:1000)", "this port does not speak TLS"),
         ("Can't connect", "Can't connect"),
     ],
 )

@@ -203,8 +203,11 @@ def values(url: str, **options: Any) -> list[float]:  # noqa: ANN401 - settings 
         return [sample.value for batch in answer.batches(UNPACED) for sample in batch]
 
 
-def test_the_error_for_a_server_without_tls_says_so() -> None:
-    with raw_server(lambda peer: peer.answer(b"", "400 Bad Request")) as server:
+@pytest.mark.parametrize(
+    "said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x16\x03\x01\xff\xff".ljust(100)], ids=["http", "a length"]
+)
+def test_the_error_for_a_server_without_tls_says_so(said: bytes) -> None:
+    with raw_server(lambda peer: peer.send(said)) as server:
         plain = server.url.replace("http://", "https://")
         with pytest.raises(
             PrometheusUnreachableError, match=r"TLS handshake .* failed: it does not speak TLS: write http"
