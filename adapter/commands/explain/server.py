@@ -81,7 +81,7 @@ def _repair(problem: str) -> str:
     if "TLS: " not in problem:
         return "check --server, and whether its port is reachable"
     if "does not speak TLS" in problem:
-        return "name the port of its API in --server"
+        return "name its TLS port in --server"
     if "mismatch" in problem or "not valid for" in problem:
         return "set --server-name to a name in its certificate"
     return "set --server-ca-file to its CA"

@@ -340,7 +340,7 @@ class TestTheCommand:
             server = plain.url.replace("http://", "https://")
             ended = run("explain", "pods/a", f"--server={server}", f"--server-token-file={file}")
         assert ended.code == 2
-        assert ended.error.rstrip().endswith("TLS: this port does not speak TLS: name the port of its API in --server")
+        assert ended.error.rstrip().endswith("TLS: this port does not speak TLS: name its TLS port in --server")
 
     def test_an_answer_that_is_not_an_explanation_is_refused(self, running: Running) -> None:
         for body in (b"{}", b"not JSON", b"\xff", running.ask(**OPEN).body.replace(b'"Explanation"', b'"Status"')):
