@@ -3,7 +3,8 @@
 Importing takes most of the time of a command such as `check`, and of the start of a server. Everything else is as where
 the installed program itself is started (`tests.support.serving.run`, `demo.machine.processes.start`): arguments,
 environment, standard streams, exit status, and a process group of its own for a server. A command that has ended does
-not finalize its interpreter (`_run_and_end`).
+not finalize its interpreter (`_run_and_end`); one run of each installed program shows that nothing is printed then
+(`test_the_installed_program_ends_…`).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pytest
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.serve_settings import serve_settings
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
+from tests.adapter.commands.checked_rules import GOOD
 from tests.adapter.commands.harness import OBJECTS, RULES
 from tests.support import serving
 from tests.support.caller import PATIENCE_SECONDS
@@ -147,3 +148,11 @@ def test_without_a_command_the_usage_is_printed() -> None:
     ended = run()
     assert (ended.code, ended.error) == (0, "")
     assert ended.out.startswith("Usage: tidewatch-adapter COMMAND")
+
+
+def test_the_installed_program_ends_a_command_without_a_word_on_stderr(tmp_path: Path) -> None:
+    """Most runs are forked, and do not finalize the interpreter, which may also print."""
+    (tmp_path / "rules.yaml").write_text(GOOD)
+    ended = serving.run("check", f"--config={tmp_path / 'rules.yaml'}")
+    assert (ended.code, ended.error) == (0, "")
+    assert ended.out.endswith("0 errors, 0 warnings\n")

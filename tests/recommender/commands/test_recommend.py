@@ -14,6 +14,7 @@ from tests.recommender.configuration.files import HEAD, entry, whole
 from tests.support.apiserver_kinds import CONFIG_MAPS, DEPLOYMENTS
 from tests.support.cluster_objects import Json, autoscaler_object, metadata_of, node_object
 from tests.support.object_apiserver import ObjectApiServer
+from tests.support.recommenders import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +88,13 @@ def as_process(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         "try:\n    main(sys.argv[1:])\nfinally:\n    print(*sys.modules, file=sys.stderr)\n"
     )
     return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60)  # noqa: PLW1510 - its exit status is looked at
+
+
+def test_the_installed_program_ends_without_a_word_on_stderr(harness: Harness) -> None:
+    arguments = harness.write(whole(entry("coredns", TARGETS, kind=LINEAR)), [*nodes(176), deployment()])
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "coredns" in done.stdout
 
 
 def test_a_process_prints_a_table_without_loading_heavy_modules(harness: Harness) -> None:
