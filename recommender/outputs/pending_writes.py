@@ -2,7 +2,8 @@
 
 A pending write holds the size that a target should have, until it is done, too old, or superseded. A target keeps its
 back-off when a newer decision replaces its write, so that decisions that change with every poll do not cause a storm of
-calls while an API server fails.
+calls while an API server fails. If the API server answered that it stored the former size, only the same write waits:
+the answer says nothing about another size.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class Start:
 
     write: PendingWrite
     is_suspect: bool
-    """Whether the last attempt for this target failed."""
+    """Whether the last attempt for this target failed, other than by a size that was undone."""
 
 
 @dataclass(slots=True)
@@ -136,6 +137,8 @@ class _Entry:
     expires: float = 0.0
     """Expiry on the monotonic clock, so that a wall clock that is set back cannot prolong a write."""
     running: PendingWrite | None = None
+    undone: PendingWrite | None = None
+    """The write of the last attempt, if the API server answered that the former size is still stored."""
 
 
 @dataclass(slots=True)
@@ -156,6 +159,8 @@ class PendingWrites:
             self._due.set(write.target, now.monotonic)
         if entry.write is not None and not _same(entry.write, write):
             self._ended_without_call(entry, entry.write, ScaleResult.SUPERSEDED)
+        if entry.undone is not None and not _same(entry.undone, write):
+            self._begin_anew(entry, write.target, now)
         entry.write = write
         entry.expires = now.monotonic + max(0.0, write.valid_until - now.wall)
 
@@ -175,7 +180,7 @@ class PendingWrites:
         """
         while due := self._due.pop_due(now.monotonic, 1):
             target, entry = due[0], self._entries[due[0]]
-            is_suspect = entry.backoff.failures > 0
+            is_suspect = entry.backoff.failures > 0 and entry.undone is None
             if entry.write is not None and self._is_over(entry, entry.write, now):
                 self._ended_without_call(entry, entry.write, ScaleResult.EXPIRED)
             if entry.write is None:
@@ -202,14 +207,16 @@ class PendingWrites:
         at_least_seconds: float = 0.0,
         *,
         is_outdated: bool = False,
+        is_undone: bool = False,
     ) -> None:
         """Record the result of an attempt; `at_least_seconds` is the wait that the server asked for.
 
         A refusal ends the write just as a success does, and so does an outdated decision, which was made for another
-        size: the next decision takes account of what prevented this one, and must not wait for a back-off.
+        size: the next decision takes account of what prevented this one, and must not wait for a back-off. After a
+        size that was undone, only the same write waits.
         """
         entry = self._entries[write.target]
-        entry.running = None
+        entry.running, entry.undone = None, write if is_undone else None
         is_current = entry.write is not None and _same(entry.write, write)
         is_answered = is_outdated or result in {ScaleResult.OK, ScaleResult.UNCHANGED, ScaleResult.REFUSED}
         if is_current and (is_answered or result is ScaleResult.EXPIRED):
@@ -220,6 +227,8 @@ class PendingWrites:
             self._forget_if_idle(write.target, entry)
         elif result is ScaleResult.SUPERSEDED:
             self._due.set(write.target, now.monotonic)
+        elif is_undone and entry.write is not None and not is_current:
+            self._begin_anew(entry, write.target, now)
         else:
             self._due.set(write.target, now.monotonic + entry.backoff.delay(at_least_seconds))
 
@@ -230,6 +239,13 @@ class PendingWrites:
     def __len__(self) -> int:
         """Return the number of targets that have a write, a running attempt, or a back-off."""
         return len(self._entries)
+
+    def _begin_anew(self, entry: _Entry, target: TargetReference, now: Moment) -> None:
+        """Forget the failures of a target, so that its next attempt is due as soon as none is under way."""
+        entry.undone = None
+        entry.backoff.reset()
+        if entry.running is None:
+            self._due.set(target, now.monotonic)
 
     @staticmethod
     def _is_over(entry: _Entry, write: PendingWrite, now: Moment) -> bool:

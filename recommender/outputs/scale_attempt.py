@@ -63,9 +63,11 @@ class ScaleAttempt:
             stored = None
         if stored is None or stored != found.before:
             return replace(outcome, stored=stored)
-        written = f"its size is still {stored} after {found.write.replicas} was written"
-        message = f"the API server answered that {written}: look for an admission webhook"
-        return replace(outcome, result=ScaleResult.ERROR, stored=stored, message=message)
+        message = (
+            f"its size is still {stored} after {found.write.replicas} was written: "
+            "look for an admission webhook, or a controller of this kind, that changes it"
+        )
+        return replace(outcome, result=ScaleResult.ERROR, stored=stored, message=message, is_undone=True)
 
 
 def _exceeds_decision(write: PendingWrite, current: int) -> bool:

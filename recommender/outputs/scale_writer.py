@@ -187,6 +187,7 @@ class ScaleWriter:
                 self._now(),
                 outcome.retry_after_seconds,
                 is_outdated=outcome.is_outdated,
+                is_undone=outcome.is_undone,
             )
             self._changed.notify_all()
         self._hooks.count(start.write.recommendation, outcome.result)

@@ -56,6 +56,8 @@ class ScaleOutcome:
     """Whether the decision can no longer be carried out, so that a repetition is useless and a new one is needed."""
     stored: int | None = None
     """The size in the answer to the write, which an admission webhook may have changed; None if there is none."""
+    is_undone: bool = False
+    """Whether that answer still has the former size, so that the same write would change nothing again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,6 +149,44 @@ def test_suspect_targets_leave_room_for_others() -> None:
     assert book.attempt(3) == WRITE
 
 
+@pytest.mark.parametrize("is_under_way", [False, True])
+def test_another_write_does_not_wait_for_one_that_was_undone(*, is_under_way: bool) -> None:
+    book, newer = Counted(), replace(WRITE, replicas=6)
+    book.pending.put(WRITE, at(0))
+    assert book.attempt(0) == WRITE
+    if is_under_way:
+        book.pending.put(newer, at(1))
+        assert book.attempt(1) is None, "one attempt a target at a time"
+    book.pending.ended(WRITE, ScaleResult.ERROR, at(2), is_undone=True)
+    book.pending.put(newer, at(2))
+    assert book.attempt(2, suspects_too=False) == newer
+    book.pending.ended(newer, ScaleResult.ERROR, at(2))
+    assert book.attempt(2.9) is None
+    assert book.attempt(3) == newer, "its first failure"
+
+
+def test_the_same_write_waits_after_it_was_undone_but_its_server_is_not_suspect() -> None:
+    book, write = Counted(), replace(WRITE, valid_until=1090.0)
+    book.pending.put(write, at(0))
+    for now, wait in ((0.0, 1.0), (1.0, 2.0), (3.0, 4.0)):
+        assert book.attempt(now, suspects_too=False) == write
+        book.pending.ended(write, ScaleResult.ERROR, at(now), is_undone=True)
+        book.pending.put(replace(write, reason="decided again"), at(now))
+        write = replace(write, reason="decided again")
+        assert book.attempt(now + 0.99 * wait) is None
+
+
+def test_after_a_failure_of_the_server_every_write_waits_although_one_was_undone_before() -> None:
+    book = Counted()
+    book.pending.put(WRITE, at(0))
+    book.attempt(0)
+    book.pending.ended(WRITE, ScaleResult.ERROR, at(0), is_undone=True)
+    book.attempt(1)
+    book.pending.ended(WRITE, ScaleResult.ERROR, at(1))
+    book.pending.put(replace(WRITE, replicas=6), at(1))
+    assert book.attempt(2.9) is None
+
+
 RECORD = Record(
     name="web",
     type="proportional",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,21 +72,81 @@ def test_random_failures_never_lead_to_a_wrong_call(seed: int, staleness: float)
         assert who == "others" or one != other, f"the size {other} was written twice in a row: {chaos.written}"
 
 
+class Undoing(Harness):
+    """A cluster with an admission webhook that leaves the size of the Deployment `web` as it is."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.is_undoing = True
+        self.times: list[float] = []
+        self.found = 3
+        self.objects.before = self.note
+        self.objects.after_put = self.undo
+        self.objects.answer = lambda document: {**document, "spec": {"replicas": self.size()}}
+
+    def note(self, method: str, _path: str) -> None:
+        if method == "PUT":
+            self.found = self.size()
+            self.times.append(self.now)
+
+    def undo(self, _path: str) -> None:
+        if self.is_undoing:
+            self.set(self.found)
+
+    def set(self, replicas: int) -> None:
+        self.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=replicas))
+
+    def poll(self, replicas: int, polls: int = 1) -> None:
+        """Decide this size at each poll, as long as the Deployment has another one."""
+        for _ in range(polls):
+            current = self.size()
+            self.decide(decision(None if current == replicas else replicas, current=current))
+            self.wait(10.0)
+
+
 def test_a_size_that_an_admission_webhook_undoes_is_written_with_a_back_off() -> None:
     """Otherwise it is written at each poll, for ever."""
-    harness, times = Harness(), []
-
-    def undone(_path: str) -> None:
-        times.append(harness.now)
-        harness.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=3))
-
-    harness.objects.after_put = undone
-    harness.objects.answer = lambda document: {**document, "spec": {"replicas": 3}}
-    for _ in range(90):
-        harness.decide(decision(5, current=3))
-        harness.wait(10.0)
+    harness = Undoing()
+    harness.poll(5, 90)
     assert set(harness.results) == {ScaleResult.ERROR}
     assert harness.outcomes[0].message == (
-        "the API server answered that its size is still 3 after 5 was written: look for an admission webhook"
+        "its size is still 3 after 5 was written: "
+        "look for an admission webhook, or a controller of this kind, that changes it"
     )
-    assert min(later - earlier for earlier, later in itertools.pairwise(times[8:])) >= 30.0
+    assert min(later - earlier for earlier, later in itertools.pairwise(harness.times[8:])) >= 30.0
+
+
+def test_another_size_is_written_at_once_after_one_that_a_webhook_has_undone() -> None:
+    """A webhook may forbid to shrink, and a peak of the load must not wait for that."""
+    harness = Undoing()
+    harness.poll(1, 30)
+    began, harness.is_undoing = harness.now, False
+    harness.decide(decision(50, current=3))
+    assert (harness.times[-1], harness.size()) == (began, 50)
+
+
+def test_a_size_is_written_within_the_back_off_once_no_webhook_undoes_it() -> None:
+    harness = Undoing()
+    harness.poll(5, 30)
+    harness.is_undoing = False
+    harness.poll(5, 7)
+    assert (harness.size(), harness.results[-1]) == (5, ScaleResult.OK)
+
+
+@pytest.mark.parametrize("meanwhile", [1, 4, 9], ids=["smaller", "larger", "beyond"])
+def test_the_same_size_is_written_at_once_after_somebody_has_changed_the_one_that_it_replaces(meanwhile: int) -> None:
+    harness = Undoing()
+    harness.poll(5, 30)
+    harness.set(meanwhile)
+    began, harness.is_undoing = harness.now, False
+    harness.decide(decision(5, current=meanwhile))
+    assert (harness.times[-1], harness.size()) == (began, 5)
+
+
+def test_a_size_that_somebody_has_set_meanwhile_is_not_written_again() -> None:
+    harness = Undoing()
+    harness.poll(5, 30)
+    harness.set(5)
+    tried = len(harness.times)
+    harness.poll(5, 30)
+    assert (len(harness.times), harness.size()) == (tried, 5)
