@@ -53,6 +53,14 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     sessions: SessionMemory = SessionMemory()
     uid: str = ""
     """The UID of the object to which the size is written; empty if none is known."""
+    is_complete: bool = False
+    """Whether all decisions up to `time` are remembered. This is never stored: a stored memory may lack the last ones,
+    because not every decision is worth a write."""
+
+    @property
+    def stored(self) -> PolicyMemory:
+        """Return the memory as one that may lack decisions."""
+        return replace(self, is_complete=False)
 
     def prolonged(self, seconds: float) -> PolicyMemory:
         """Return the memory with a window and a hold that end later by this time.

@@ -8,6 +8,7 @@ others, as with an HPA. Pauses and `maxStep` follow elsewhere, as for all kinds 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -64,13 +65,13 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     if settings.load_per_replica is None:
         raise CalculationError("loadPerReplica is missing: write what one replica serves")
     last, reason = _base(situation, memory), freeze_reason(settings, situation)
-    # Without an earlier decision, or after the clock was set back, no time has passed.
+    # Without an earlier decision, or if that was made in the future by a clock that was ahead, no time counts.
     elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
     longest = longest_interval_seconds(situation.interval_seconds)
     # A decision in the future was made by a wrong clock, so nothing shows how long ago it was made.
     is_gap = memory.time is not None and abs(now - memory.time) > longest
     watched_seconds = 0.0 if is_gap else elapsed
-    begins = situation.writes_size and (is_gap or _is_new(situation, memory))
+    begins = situation.writes_size and (_is_new(situation, memory) or (is_gap and _is_changed(situation)))
     if situation.writes_size and situation.uid:
         memory = replace(memory, uid=situation.uid)
     if is_gap:
@@ -109,6 +110,15 @@ def _is_new(situation: LoadSituation, memory: PolicyMemory) -> bool:
     """Return whether no size is remembered of the object that is the target now, such as after it was created again."""
     is_another = bool(memory.uid and situation.uid) and memory.uid != situation.uid
     return memory.capacity is None or situation.is_absent or is_another
+
+
+def _is_changed(situation: LoadSituation) -> bool:
+    """Return whether the target does not have the last size, or may not have it.
+
+    Without a change, a gap such as a short outage of Prometheus must not hold the size longer than the window does, or
+    one in every few minutes would hold it for ever.
+    """
+    return situation.current_replicas is None or situation.current_replicas != situation.last_replicas
 
 
 def _base(situation: LoadSituation, memory: PolicyMemory) -> float | None:
@@ -154,7 +164,7 @@ def _settle(memory: PolicyMemory, value: int, now: float) -> PolicyMemory:
     The capacity keeps its fraction as long as it rounds up to the decided size.
     """
     is_own = memory.capacity is not None and replicas_for(memory.capacity, 1.0) == value
-    return replace(memory, time=now, capacity=memory.capacity if is_own else float(value))
+    return replace(memory, time=now, capacity=memory.capacity if is_own else float(value), is_complete=True)
 
 
 def _note(settings: PredictiveSettings, situation: LoadSituation) -> str:
@@ -203,19 +213,28 @@ def _lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: 
 
 
 def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -> PolicyMemory:
-    """Return the memory after a gap in decisions: the window of the largest desired size begins anew.
+    """Return the memory after a gap in decisions, for which the window of the largest desired size stands still.
 
-    The memory is stored when the size changes, but not each time that a later decision confirms the size.
+    If decisions before the gap may not be remembered, the window begins anew, because one of them may have confirmed
+    the largest size.
     """
-    renewed = _window_start(scale_down, now)
-    if not memory.desired_sizes or memory.desired_sizes[0][0] >= renewed:
-        return memory
-    later = tuple(each for each in memory.desired_sizes if each[0] > renewed)
-    return replace(memory, desired_sizes=((renewed, memory.desired_sizes[0][1]), *later))
+    renewed, gap = _window_start(scale_down, now), math.inf
+    if memory.is_complete and memory.time is not None:
+        gap = max(0.0, now - memory.time)
+    sizes: list[tuple[float, int]] = []
+    for time, replicas in memory.desired_sizes:
+        # A time in the future is one of a wrong clock, so nothing shows how long ago it was.
+        resumed = renewed if time > now else max(time, min(time + gap, renewed))
+        if not sizes or resumed > sizes[-1][0]:
+            sizes.append((resumed, replicas))
+    return replace(memory, desired_sizes=tuple(sizes))
 
 
 def _window_start(scale_down: ScaleDown | None, now: float) -> float:
-    """Return the time that a size gets which counts from now on, for as long as one counts after a gap."""
+    """Return the time to give a size so that it counts from `now` for as long as a remembered size counts after a gap.
+
+    That is five minutes, or the window if that is less.
+    """
     return now - max(0.0, (scale_down or _PLAIN).window_seconds - _RESUMED_SECONDS)
 
 
@@ -224,9 +243,10 @@ def _from_current_size(
 ) -> tuple[PolicyMemory, float | None]:
     """Return the memory and the base of a decision that begins from the current size, as HPAs do after a restart.
 
-    Earlier decisions were made before a gap, or before that size was known, or while there was no target. The target
-    may have been created again, or somebody may have changed its size: no larger size is kept than it has. There is no
-    base until the size is known. Unless it decays from then on, it is also the first size of the window, as with HPAs.
+    Earlier decisions were made before that size was known, or while there was no target, or before a gap in which
+    somebody may have changed the size. The target may have been created again: no larger size is kept than it has.
+    There is no base until the size is known. Unless it decays from then on, it is also the first size of the window, as
+    with HPAs.
 
     Only a size that is written begins so: an HPA that reads the metric has a size that other metrics, or its bounds,
     may have made.
