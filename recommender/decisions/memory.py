@@ -48,6 +48,19 @@ class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
         return self
 
     @property
+    def target_uid(self) -> str:
+        """Return the UID of the object that the memory is about; empty if it does not matter or is not known.
+
+        It is stored beside the memory, where versions that do not know it ignore it: they refuse unknown fields of the
+        memory itself.
+        """
+        return ""
+
+    def about_target(self, uid: str) -> Self:  # noqa: ARG002 - of use where the UID matters
+        """Return the memory with the UID of the object that it is about."""
+        return self
+
+    @property
     def facts(self) -> object:
         """Return the facts that the next leader must know exactly: any change of them is worth a write."""
         return self.stored

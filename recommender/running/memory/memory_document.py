@@ -5,6 +5,9 @@
 
 The checksum covers the bytes of `memory`, so that edits by hand and truncated files are noticed. `own` is the document
 of the kind's memory (`decisions.memory.KindMemory`). `former_memory_formats` reads documents of former versions.
+
+Versions that read schema version 5 refuse unknown fields of `memory`, and ignore others. So what came later is beside
+it: `"uids": ["…"], "uidsChecksum": "sha256:…"`.
 """
 
 from __future__ import annotations
@@ -78,6 +81,11 @@ class _Document(msgspec.Struct, rename="camel", omit_defaults=True):
     memory: msgspec.Raw
     shards: Count = 0
     """Total number of shards of the recommendation; 0 if this document is not a shard."""
+    uids: list[str] = []
+    """The UID of the object that the memory is about, and then of that of each of its targets, in their order; an empty
+    text for each that is not known. The list is empty if none is known."""
+    uids_checksum: str = ""
+    """The checksum of the UIDs; empty if there are none."""
 
 
 _WHOLE = decoder_of(_Whole)
@@ -96,9 +104,10 @@ def encode_shard(recommendation: str, memory: Memory, shards: int) -> bytes:
 
 
 def _encode(recommendation: str, memory: Memory, *, shards: int) -> bytes:
+    by_target = sorted(memory.by_target.items(), key=lambda item: (item[0].namespace, item[0].name))
     targets = [
         _Target(target.api_version, target.kind, target.namespace, target.name, _Memory(*_stored_fields(each)))
-        for target, each in sorted(memory.by_target.items(), key=lambda item: (item[0].namespace, item[0].name))
+        for target, each in by_target
     ]
     content = msgspec.json.encode(_Whole(*_stored_fields(memory), targets=targets), order="deterministic")
     if b"null" in content:
@@ -107,6 +116,9 @@ def _encode(recommendation: str, memory: Memory, *, shards: int) -> bytes:
     document = _Document(
         API_VERSION, KIND, SCHEMA_VERSION, recommendation, _checksum(content), msgspec.Raw(content), shards
     )
+    uids = ["" if each.own is None else each.own.target_uid for each in (memory, *(each for _, each in by_target))]
+    if any(uids):
+        document.uids, document.uids_checksum = uids, _checksum(msgspec.json.encode(uids))
     return msgspec.json.encode(document)
 
 
@@ -156,9 +168,26 @@ def decode_memory(recommendation: str, text: str | bytes) -> StoredMemory:
             raise MemoryDocumentError("its checksum is wrong: it was cut off or edited")
         if document.schema_version in FORMER_VERSIONS:
             return StoredMemory(decode_former(document.memory), document.shards, is_current=False)
-        return StoredMemory(_memory_of(document.memory), document.shards)
+        return StoredMemory(_with_uids(_memory_of(document.memory), document), document.shards)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise MemoryDocumentError(f"it is not a document of this program: {error}") from error
+
+
+def _with_uids(memory: Memory, document: _Document) -> Memory:
+    """Return the memory with the UIDs of the document. Raises MemoryDocumentError."""
+    uids = document.uids
+    if not uids and not document.uids_checksum:
+        return memory
+    if document.uids_checksum != _checksum(msgspec.json.encode(uids)) or len(uids) != 1 + len(memory.by_target):
+        raise MemoryDocumentError("the UIDs of its targets are not those of its memory: it was cut off or edited")
+    by_target = {
+        target: _about(each, uid) for (target, each), uid in zip(memory.by_target.items(), uids[1:], strict=True)
+    }
+    return replace(_about(memory, uids[0]), by_target=by_target)
+
+
+def _about(memory: Memory, uid: str) -> Memory:
+    return memory if memory.own is None or not uid else replace(memory, own=memory.own.about_target(uid))
 
 
 def _memory_of(content: bytes | msgspec.Raw) -> Memory:

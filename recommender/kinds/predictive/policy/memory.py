@@ -59,8 +59,17 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
 
     @property
     def stored(self) -> PolicyMemory:
-        """Return the memory as one that may lack decisions."""
-        return replace(self, is_complete=False)
+        """Return the memory as one that may lack decisions, without the UID, which is stored beside it."""
+        return replace(self, is_complete=False, uid="")
+
+    @property
+    def target_uid(self) -> str:
+        """Return the UID of the object to which the size is written; empty if none is known."""
+        return self.uid
+
+    def about_target(self, uid: str) -> PolicyMemory:
+        """Return the memory with the UID of that object."""
+        return replace(self, uid=uid)
 
     def prolonged(self, seconds: float) -> PolicyMemory:
         """Return the memory with a window and a hold that end later by this time.

@@ -4,9 +4,11 @@ import hashlib
 import json
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
@@ -116,22 +118,100 @@ def test_holds_times_and_sizes_are_fields_of_the_document() -> None:
         desired_sizes=((1e9, 3),),
         reconnect=ReconnectMemory(((1e9, 3e9),), held_until=1e9 + 60),
         uid="b7a1",
+        is_complete=True,
     )
-    assert json.loads(encode_memory("web", Memory(own=own)))["memory"]["own"] == {
+    document = json.loads(encode_memory("web", Memory(own=own)))
+    assert document["uids"] == ["b7a1"]
+    assert document["memory"]["own"] == {
         "type": "predictive",
         "time": 1e9,
         "capacity": 2.5,
         "wishes": [[1e9, 3]],
         "reconnect": {"loads": [[1e9, 3e9]], "heldUntil": 1e9 + 60},
-        "uid": "b7a1",
     }
+
+
+class FormerPolicyMemory(msgspec.Struct, forbid_unknown_fields=True, rename="camel", tag="predictive"):
+    """The memory of a predictive target in the first version that wrote schema version 5."""
+
+    time: float | None = None
+    capacity: float | None = None
+    wishes: tuple[tuple[float, int], ...] = ()
+    reconnect: ReconnectMemory = ReconnectMemory()
+    sessions: SessionMemory = SessionMemory()
+
+
+class FormerTarget(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    memory: FormerMemory
+
+
+class FormerMemory(msgspec.Struct, forbid_unknown_fields=True):
+    """The memories that this version reads."""
+
+    last: dict[str, float] | None = None
+    changes: list[float] = []
+    own: FormerPolicyMemory | None = None
+    known: dict[str, int] = {}
+    targets: list[FormerTarget] = []
+
+
+class FormerDocument(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+    schema_version: int
+    recommendation: str
+    checksum: str
+    memory: msgspec.Raw
+    shards: int = 0
+
+
+@settings(max_examples=60)
+@given(own=PREDICTIVE, by_target=st.dictionaries(TARGETS, PREDICTIVE, max_size=3), is_complete=st.booleans())
+def test_a_former_version_reads_the_memory_of_a_target_with_a_uid(
+    own: PolicyMemory, by_target: dict[TargetReference, PolicyMemory], *, is_complete: bool
+) -> None:
+    """A rollback must not forget capacity and window, or that version would lower sizes at once."""
+    own = structs.replace(own, is_complete=is_complete)
+    memory = Memory(own=own, by_target={target: Memory(own=each) for target, each in by_target.items()})
+    document = msgspec.json.decode(encode_memory("web", memory), type=FormerDocument)
+    assert (document.schema_version, document.checksum) == (5, checksum_of(bytes(document.memory)))
+    former = msgspec.json.decode(document.memory, type=FormerMemory)
+    assert former.own is not None
+    assert (former.own.capacity, former.own.wishes) == (own.capacity, own.desired_sizes)
+    assert len(former.targets) == len(by_target)
+    written = msgspec.json.encode(document)
+    assert decode_memory("web", written).memory.own == own.stored, "the UID alone is forgotten"
+
+
+@pytest.mark.parametrize("uids", [["b7a2"], [], ["b7a1", "c4"]])
+def test_edited_uids_are_refused(uids: list[str]) -> None:
+    document = json.loads(encode_memory("web", Memory(own=PolicyMemory(uid="b7a1"))))
+    content = json.dumps(document | {"uids": uids}, separators=(",", ":"))
+    with pytest.raises(MemoryDocumentError, match="UIDs"):
+        decode_memory("web", content)
+
+
+def test_a_uid_for_each_target_is_required() -> None:
+    document = json.loads(encode_memory("web", Memory(own=PolicyMemory(uid="b7a1"))))
+    uids = ["b7a1", "c4"]
+    more = {"uids": uids, "uidsChecksum": checksum_of(json.dumps(uids, separators=(",", ":")).encode())}
+    with pytest.raises(MemoryDocumentError, match="UIDs"):
+        decode_memory("web", json.dumps(document | more, separators=(",", ":")))
+
+
+def checksum_of(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def test_a_memory_of_an_unknown_kind_is_refused() -> None:
     text = encode_memory("web", MEMORY)
     memory = json.loads(text)["memory"] | {"own": {"type": "lunar"}}
     content = json.dumps(memory, separators=(",", ":"))
-    checksum = f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+    checksum = checksum_of(content.encode())
     with pytest.raises(MemoryDocumentError, match="lunar"):
         decode_memory(
             "web", json.dumps({**json.loads(text), "checksum": checksum, "memory": memory}, separators=(",", ":"))
