@@ -59,6 +59,15 @@ def refusal_of(
     )
 
 
+def is_owned_by_another(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float) -> bool:
+    """Return whether something else is known to own the size of the target, so that this program does not write it.
+
+    A size that another recommender has replaced does not count, because it is written again after some time.
+    """
+    refusal = refusal_of(policy, target, inputs, now)
+    return refusal is not None and refusal.owner is not None and not refusal.permits_equal_size
+
+
 def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
     """Return whether `scaleTargetRef` of the HPA names the target; the version of the API group does not matter."""
     wanted = (target.namespace, target.kind, target.name)

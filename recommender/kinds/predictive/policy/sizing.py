@@ -248,8 +248,8 @@ def _from_current_size(
     There is no base until the size is known. Unless it decays from then on, it is also the first size of the window, as
     with HPAs.
 
-    Only a size that is written begins so: an HPA that reads the metric has a size that other metrics, or its bounds,
-    may have made.
+    Only a size that is written begins so: an HPA that owns the target has a size that other metrics, or its bounds, may
+    have made.
     """
     current = situation.current_replicas
     if current is None:
