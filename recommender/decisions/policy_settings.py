@@ -90,5 +90,5 @@ class RecommendationPolicy:
     note: str = ""
     """A note for the user about the configuration; it is part of each record's message."""
     decides_once: bool = False
-    """Whether this decision is the only one, as in `recommend`. Its size is the one that `run` comes to after some time,
-    since a current size that is held at first would hide it."""
+    """Whether this decision is the only one, as in `recommend`. Its size is the one that `run` comes to after some
+    time, since a current size that is held at first would hide it."""
