@@ -139,6 +139,8 @@ class _Entry:
     running: PendingWrite | None = None
     undone: PendingWrite | None = None
     """The write of the last attempt, if the API server answered that the former size is still stored."""
+    is_suspect: bool = False
+    """Whether the last attempt failed otherwise, so that the next one may take long."""
 
 
 @dataclass(slots=True)
@@ -180,16 +182,15 @@ class PendingWrites:
         """
         while due := self._due.pop_due(now.monotonic, 1):
             target, entry = due[0], self._entries[due[0]]
-            is_suspect = entry.backoff.failures > 0 and entry.undone is None
             if entry.write is not None and self._is_over(entry, entry.write, now):
                 self._ended_without_call(entry, entry.write, ScaleResult.EXPIRED)
             if entry.write is None:
                 self._forget_if_idle(target, entry)
-            elif is_suspect and not suspects_too:
+            elif entry.is_suspect and not suspects_too:
                 self._due.set(target, now.monotonic + _NO_PLACE_SECONDS)
             else:
                 entry.running = entry.write
-                return Start(entry.write, is_suspect)
+                return Start(entry.write, entry.is_suspect)
         return None
 
     def may_send(self, write: PendingWrite, now: Moment) -> ScaleResult | None:
@@ -221,6 +222,8 @@ class PendingWrites:
         is_answered = is_outdated or result in {ScaleResult.OK, ScaleResult.UNCHANGED, ScaleResult.REFUSED}
         if is_current and (is_answered or result is ScaleResult.EXPIRED):
             entry.write = None
+        if is_answered or is_undone:
+            entry.is_suspect = False
         if is_answered:
             entry.backoff.reset()
             self._due.set(write.target, now.monotonic)
@@ -230,6 +233,7 @@ class PendingWrites:
         elif is_undone and entry.write is not None and not is_current:
             self._begin_anew(entry, write.target, now)
         else:
+            entry.is_suspect = not is_undone
             self._due.set(write.target, now.monotonic + entry.backoff.delay(at_least_seconds))
 
     def next_due(self) -> float | None:
@@ -241,9 +245,11 @@ class PendingWrites:
         return len(self._entries)
 
     def _begin_anew(self, entry: _Entry, target: TargetReference, now: Moment) -> None:
-        """Forget the failures of a target, so that its next attempt is due as soon as none is under way."""
+        """Let the next attempt of a target be due as soon as none is under way.
+
+        Its back-off goes on if this size is undone as well, or sizes that alternate would be written without a pause.
+        """
         entry.undone = None
-        entry.backoff.reset()
         if entry.running is None:
             self._due.set(target, now.monotonic)
 

@@ -125,6 +125,13 @@ def test_another_size_is_written_at_once_after_one_that_a_webhook_has_undone() -
     assert (harness.times[-1], harness.size()) == (began, 50)
 
 
+def test_sizes_that_alternate_and_are_undone_are_tried_once_a_decision() -> None:
+    harness = Undoing()
+    for number in range(60):
+        harness.poll(5 + number % 2, 1)
+    assert len(harness.times) <= 65
+
+
 def test_a_size_is_written_within_the_back_off_once_no_webhook_undoes_it() -> None:
     harness = Undoing()
     harness.poll(5, 30)
