@@ -60,9 +60,10 @@ def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask)
     def point(steps: IntArray) -> FloatArray:
         present = np.take(levels, steps, axis=1)
         points = by_kind_of_day(lambda kind: _points(later, present, steps, kind), history, steps, task)
-        if at_first is not later:
+        is_first = steps < found.since[:, np.newaxis]
+        if at_first is not later and is_first.any():
             first_points = by_kind_of_day(lambda kind: _points(at_first, present, steps, kind), history, steps, task)
-            points = np.where(steps < found.since[:, np.newaxis], first_points, points)
+            points = np.where(is_first, first_points, points)
         return limited_points(points, history, steps, task.max_growth, task.lead_seconds)
 
     return limit_growth(calibrate(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
