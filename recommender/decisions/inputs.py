@@ -41,6 +41,8 @@ class TargetState:
     """The size of this process that another recommender has replaced; None if none has."""
     uid: str = field(default="", compare=False)
     """The UID of the target; empty if it is not known."""
+    is_owned: bool | None = False
+    """Whether something else owns the size; None if that is still looked up. Only for sizes that are written."""
 
 
 @dataclass(frozen=True, slots=True)

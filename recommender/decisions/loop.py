@@ -20,8 +20,9 @@ from recommender.decisions.memory import LATEST_TIME, LastValue, Memory
 from recommender.decisions.record import Record, Status, Step
 from recommender.decisions.target_outcomes import absence_of, outcomes_of
 from recommender.decisions.targets.doubted_first_lists import with_believed_owners, with_known_owners
+from recommender.decisions.targets.owners import with_owned_targets
 from recommender.decisions.targets.several_targets import own_inputs, own_memory, own_policy, whole_memory, whole_record
-from recommender.decisions.targets.target_situation import is_absent, is_recent, situation_of
+from recommender.decisions.targets.target_situation import is_absent, situation_of
 from recommender.decisions.texts.record_texts import message_with_notes, some
 from recommender.decisions.texts.times import check_age, is_fresh, rfc3339
 
@@ -141,7 +142,7 @@ def _new_decision(
     before = _without_impossible_value(memory)
     memory = _without_wrong_times(before, now)
     try:
-        calculation = calculate(_with_recent_sizes(inputs, policy, now), memory, now)
+        calculation = calculate(with_owned_targets(policy, inputs, now), memory, now)
         _check(calculation, policy, now)
     except InputMissingError as error:
         return Decision(_without_inputs(policy, inputs, memory, now, error), before)
@@ -167,12 +168,6 @@ def _new_decision(
         each=policy.each,
     )
     return Decision(record, _next_memory(calculation, settled, memory, now), settled.writes, settled.decide_again)
-
-
-def _with_recent_sizes(inputs: Inputs, policy: RecommendationPolicy, now: float) -> Inputs:
-    """Return the inputs without answers about targets that are too old, since no calculation may begin from them."""
-    recent = [target for target in policy.targets if is_recent(target, policy, inputs, now)]
-    return replace(inputs, targets={target: inputs.targets[target] for target in recent})
 
 
 def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -> None:

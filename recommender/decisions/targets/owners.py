@@ -8,12 +8,14 @@ It is also refused if its owner cannot be looked up.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
 from adapter.foundation.reports.counts import count_of
+from recommender.decisions.policy_settings import Output
+from recommender.decisions.targets.target_situation import is_recent
 from recommender.decisions.texts.times import is_fresh, rfc3339
 
 if TYPE_CHECKING:
@@ -59,12 +61,28 @@ def refusal_of(
     )
 
 
-def is_owned_by_another(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float) -> bool:
-    """Return whether something else is known to own the size of the target, so that this program does not write it.
+def with_owned_targets(policy: RecommendationPolicy, inputs: Inputs, now: float) -> Inputs:
+    """Return the inputs with the states of the targets, and with who owns those whose size is written.
+
+    Answers about targets that are too old are left out, since no calculation may begin from them.
+    """
+    states = {each: inputs.targets[each] for each in policy.targets if is_recent(each, policy, inputs, now)}
+    if Output.SCALE in policy.outputs:
+        for target, state in states.items():
+            if isinstance(state, Observed) and state.value is not None:
+                is_owned = _is_owned(policy, target, inputs, now)
+                states[target] = replace(state, value=replace(state.value, is_owned=is_owned))
+    return replace(inputs, targets=states)
+
+
+def _is_owned(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float) -> bool | None:
+    """Return whether something else owns the size of the target; None if that is still looked up.
 
     A size that another recommender has replaced does not count, because it is written again after some time.
     """
     refusal = refusal_of(policy, target, inputs, now)
+    if refusal is not None and refusal.is_awaited:
+        return None
     return refusal is not None and refusal.owner is not None and not refusal.permits_equal_size
 
 

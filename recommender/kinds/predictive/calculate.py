@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.policy.sizing import Sized
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
-IsOwned = Callable[["TargetReference", "Inputs", float], bool]
-"""Returns whether something else owns the size of a target at this time, in Unix seconds."""
 _INTERVAL_SECONDS = 10.0
 _NOT_ASKED = Unknown("its load has not been queried yet")
 _WITHOUT_SERIES = Unknown("the query has no series for this target any more")
@@ -40,17 +37,16 @@ def calculate_predictive(
     stale_after_seconds: float = 60.0,
     *,
     writes_sizes: bool = False,
-    is_owned: IsOwned = lambda _target, _inputs, _now: False,
 ) -> Calculate:
     """Return the calculation of a recommendation, or, with `forEach`, of one of its targets.
 
     Until an earlier decision is remembered, the current size of `targets` is used; with `writes_sizes`, also after a
     gap in decisions, and no decision counts as an earlier one until that size has been looked up. The inputs have the
     sizes of the targets that are decided together. Inputs older than `stale_after_seconds` count as unknown. Sizes of
-    targets that something else owns (`is_owned`) are not written.
+    targets that something else owns are not written.
     """
     own = targets if target is None else (target,)
-    return _Predicting(settings, name, target, own, stale_after_seconds, writes_sizes, is_owned).calculate
+    return _Predicting(settings, name, target, own, stale_after_seconds, writes_sizes).calculate
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,6 @@ class _Predicting:
     targets: tuple[TargetReference, ...]
     stale_after_seconds: float
     writes_sizes: bool
-    is_owned: IsOwned
 
     def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
         """Return the size with its steps; raises InputMissingError or CalculationError."""
@@ -73,7 +68,7 @@ class _Predicting:
         if problem:
             return self._without_load(Unknown(problem), inputs, memory, now)
         load = observed.value
-        sized = size_of(self.settings, self._situation(load, inputs, memory, now), restore_memory(memory.own), now)
+        sized = size_of(self.settings, self._situation(load, inputs, memory), restore_memory(memory.own), now)
         if sized.replicas is None:
             raise self._missing(sized.hold, inputs)
         prediction = load.prediction
@@ -103,7 +98,7 @@ class _Predicting:
             current_replicas=current,
             uid=self._uid(inputs),
             is_absent=self._is_absent(inputs),
-            writes_size=self._writes(inputs, now),
+            writes_size=self._writes(inputs),
             last_replicas=last,
             # How often sizes are decided is not known without the load, but `staleAfter` is several poll intervals.
             interval_seconds=max(_INTERVAL_SECONDS, self.stale_after_seconds / 2),
@@ -137,7 +132,7 @@ class _Predicting:
             begins_at=sized.begins_at,
         )
 
-    def _situation(self, load: LoadInput, inputs: Inputs, memory: Memory, now: float) -> LoadSituation:
+    def _situation(self, load: LoadInput, inputs: Inputs, memory: Memory) -> LoadSituation:
         return LoadSituation(
             load=load.prediction.load.now,
             forecast=_forecast(load),
@@ -146,7 +141,7 @@ class _Predicting:
             current_replicas=self._current(inputs),
             uid=self._uid(inputs),
             is_absent=self._is_absent(inputs),
-            writes_size=self._writes(inputs, now),
+            writes_size=self._writes(inputs),
             last_replicas=_last(memory),
             delays=load.delays,
             interval_seconds=_INTERVAL_SECONDS if load.delays is None else load.delays.refresh.seconds,
@@ -171,12 +166,19 @@ class _Predicting:
         return found.time if isinstance(found, Observed) else otherwise
 
     def _current(self, inputs: Inputs) -> int | None:
-        """Return the current size; for several targets, the largest; None if it is not known."""
-        return max((state.replicas for state in self._states(inputs)), default=None)
+        """Return the current size; for several targets, the largest; None if it is not known.
 
-    def _writes(self, inputs: Inputs, now: float) -> bool:
-        """Return whether the size is written to a target; nothing is if another autoscaler owns each of them."""
-        return self.writes_sizes and not all(self.is_owned(target, inputs, now) for target in self.targets)
+        A size that may be that of another owner does not count as known, if sizes are written.
+        """
+        states = self._states(inputs)
+        if self.writes_sizes and any(state.is_owned is None for state in states):
+            return None
+        return max((state.replicas for state in states), default=None)
+
+    def _writes(self, inputs: Inputs) -> bool:
+        """Return whether the size is written to a target; nothing is if something else owns each of them."""
+        states = self._states(inputs)
+        return self.writes_sizes and not (states and all(state.is_owned for state in states))
 
     def _uid(self, inputs: Inputs) -> str:
         """Return the UID of the target; empty if it is not known, or if several targets are decided together."""

@@ -10,7 +10,6 @@ from adapter.foundation.promql.tokens import tokens_of
 from recommender.decisions.limits import range_limits
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.policy_settings import Output
-from recommender.decisions.targets.owners import is_owned_by_another
 from recommender.decisions.texts.columns import GAP, columns
 from recommender.kinds.kind import Needs, RecommendationKind, ScaleClaim, SeparateTargets
 from recommender.kinds.predictive.calculate import calculate_predictive
@@ -120,7 +119,6 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
             targets=policy.targets,
             stale_after_seconds=policy.stale_after_seconds,
             writes_sizes=Output.SCALE in policy.outputs and not policy.decides_once,
-            is_owned=partial(is_owned_by_another, policy),
         )
 
     def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
