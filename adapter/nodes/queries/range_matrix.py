@@ -18,16 +18,21 @@ import numpy as np
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.prometheus.answers.envelopes import decode_part
 from adapter.foundation.sources.prometheus.answers.matrices import open_matrix
+from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits, RangePart
+    from adapter.foundation.sources.prometheus.answers.ranges import RangePart
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.queries.query_steps import QueryPiece
 
+LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
+"""Limits for 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything
+twice."""
 _NAMES_A_SLICE: Final = 500
 MOST_LABEL_BYTES: Final = 64 * 1024
 """Limit of the labels of a series, as JSON; series with more are left out. Built-in queries return far less."""
@@ -158,6 +163,23 @@ class MatrixReader:
             f"the answer has a point at {timestamp:.3f} that is not the next requested step: ask for a range"
             " that starts at a multiple of its step",
         )
+
+
+def read_piece(
+    client: PrometheusClient, expression: str, piece: QueryPiece, timeout_seconds: float, pace: Pace
+) -> MatrixReader:
+    """Ask for the steps of a piece, and return the reader with the answer. Raises PrometheusError."""
+    reader = MatrixReader(expression, piece, LIMITS, pace)
+    client.read_range(
+        reader,
+        expression,
+        start=piece.first,
+        end=piece.last,
+        step_seconds=piece.step_seconds,
+        timeout_seconds=timeout_seconds,
+        limits=LIMITS,
+    )
+    return reader
 
 
 def _read_series(elements: bytes) -> Sequence[_WireSeries]:

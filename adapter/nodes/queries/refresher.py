@@ -28,7 +28,6 @@ from adapter.nodes.queries.long_labels import long_answer_series
 from adapter.nodes.queries.node_absences import NodeAbsences
 from adapter.nodes.queries.node_mapping import KeptMapping, NodeMapping
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
-from adapter.nodes.queries.piece_reading import read_piece
 from adapter.nodes.queries.query_progress import ResourceProgress
 from adapter.nodes.queries.query_steps import (
     QueryPiece,
@@ -40,6 +39,7 @@ from adapter.nodes.queries.query_steps import (
     time_limit,
     wanted_steps,
 )
+from adapter.nodes.queries.range_matrix import read_piece
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.queries.sample_grid_joining import answered_steps, grids_to_join, join_piece, without_nodes
 from adapter.nodes.queries.survey_schedule import KeptSurvey
