@@ -12,17 +12,15 @@ DOUBTFUL_SECONDS = 5.0
 """Differences above this cannot be due to rounding: a `Date` has whole seconds."""
 
 
-def clock_line(
-    who: str, ask: Callable[[], float | None], most_seconds: float, clock: Callable[[], float] = time.time
-) -> Line:
+def clock_line(who: str, ask: Callable[[], float | None], most_seconds: float) -> Line:
     """Return the line about a server's clock; a difference of more than `most_seconds` is an error.
 
     `ask` sends a request and returns the server's time (Unix seconds), or None if it is not stated; its errors pass
     through.
     """
-    before = clock()
+    before = time.time()
     theirs = ask()
-    return judge_clock(who, theirs, (before + clock()) / 2, most_seconds)
+    return judge_clock(who, theirs, (before + time.time()) / 2, most_seconds)
 
 
 def time_of(date: str) -> float | None:
