@@ -16,12 +16,10 @@ class NamedMetadata(Protocol):
     @property
     def name(self) -> str:
         """Name of the object."""
-        ...
 
     @property
     def namespace(self) -> str | None:
         """Namespace of the object; None if it is cluster-scoped."""
-        ...
 
 
 class KubernetesObject(Protocol):
@@ -30,7 +28,6 @@ class KubernetesObject(Protocol):
     @property
     def metadata(self) -> NamedMetadata:
         """The metadata, which identifies the object."""
-        ...
 
 
 def object_key(item: KubernetesObject) -> tuple[str, str]:
@@ -48,11 +45,9 @@ class Replacement(Protocol[T_contra]):
 
     def put(self, item: T_contra) -> None:
         """Add an object."""
-        ...
 
     def commit(self) -> None:
         """Replace the content of the store. The replacement must not be used again."""
-        ...
 
 
 class Store(Protocol[T_contra]):
@@ -60,19 +55,15 @@ class Store(Protocol[T_contra]):
 
     def __len__(self) -> int:
         """Return the number of objects."""
-        ...
 
     def replacement(self) -> Replacement[T_contra]:
         """Return an empty list that replaces the content of the store when it is committed."""
-        ...
 
     def put(self, item: T_contra) -> None:
         """Add an object, or update it."""
-        ...
 
     def remove(self, namespace: str | None, name: str) -> None:
         """Delete an object; an unknown one is not an error."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,42 +29,32 @@ class MetricsProvider(Protocol):
     @property
     def catalogue(self) -> Catalogue:
         """Return the metrics that are served now; a new value after each change."""
-        ...
 
     def catalogue_of(self, namespace: str | None) -> Catalogue:
         """Return the metrics that the MetricRule objects of a namespace serve under names that `catalogue` lacks."""
-        ...
 
     def complete_catalogue_of(self, namespace: str) -> Catalogue:
         """Return the same as `catalogue_of` once its objects' first look-ups have ended. Raises ReadingError."""
-        ...
 
     def complete_catalogue(self, namespace: str | None) -> Catalogue:
         """Return `catalogue` once the first look-ups have ended, for a request in a namespace. Raises ReadingError."""
-        ...
 
     def objects(
         self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
     ) -> ObjectsAnswer:
         """Return the values of a custom metric. Raises ReadingError."""
-        ...
 
     def external(self, metric: Metric, namespace: str, selector: Selector) -> ExternalAnswer:
         """Return the values of an external metric. Raises ReadingError."""
-        ...
 
     def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
         """Return what pods or nodes use; `namespace` None means the pods of all namespaces. Raises ReadingError."""
-        ...
 
     def explain(self, question: Question, notes: Iterable[ExplanationStep]) -> Explanation:
         """Return why a metric has a value or has none; takes seconds. `notes` are the steps that the API knows."""
-        ...
 
     def look_ups(self) -> Sequence[LookUp]:
         """Return the result of the last look-up of each rule's series."""
-        ...
 
     def refused(self) -> Sequence[RefusedRule]:
         """Return the rules in the files that are refused."""
-        ...

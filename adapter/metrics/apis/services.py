@@ -27,15 +27,12 @@ class RequestAuthorizer(Protocol):
 
     def check(self, request: Request) -> Caller:
         """Return the caller of a request that the caller is allowed to make. Raises IdentityError."""
-        ...
 
     def identify(self, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
         """Return the caller, who is not authorized yet. Raises IdentityError."""
-        ...
 
     def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
         """Raise IdentityError unless the caller is allowed to use a path that kube-apiserver does not pass on."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,6 @@ class Sends(Protocol):
 
     def send(self, method: str, path: str, body: Mapping[str, object], *, seconds: float) -> bytes:
         """Send a document and return the answer; raises KubernetesError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,15 +32,12 @@ class ConnectedBackend(Prometheus, Protocol):
 
     def started(self, seconds: float, /) -> Started:
         """Ask the server when it started, within some seconds. Raises PrometheusError."""
-        ...
 
     def submit(self, work: Callable[[], None]) -> None:
         """Run the work on a thread that works only for this backend."""
-        ...
 
     def close(self) -> None:
         """End its threads and close its connections."""
-        ...
 
 
 Connect: TypeAlias = "Callable[[Backend], ConnectedBackend]"

@@ -32,22 +32,18 @@ class ScaleTarget(Protocol):
     @property
     def api_version(self) -> str:
         """The API version, such as `apps/v1`."""
-        ...
 
     @property
     def kind(self) -> str:
         """The kind, such as `Deployment`."""
-        ...
 
     @property
     def namespace(self) -> str:
         """The namespace of the object."""
-        ...
 
     @property
     def name(self) -> str:
         """The name of the object."""
-        ...
 
 
 class NoReplicasError(FactError):

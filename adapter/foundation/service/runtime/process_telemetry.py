@@ -76,11 +76,9 @@ class ConnectionCounts(Protocol):
     @property
     def dropped(self) -> Mapping[str, int]:
         """Return the number of dropped connections by reason."""
-        ...
 
     def open_connections(self) -> Mapping[str, int]:
         """Return the number of open connections by stage."""
-        ...
 
 
 class ConnectionCollector(Collector):

@@ -28,11 +28,9 @@ class TaskEvents(Protocol):
 
     def added(self, task: str, overdue: Callable[[], bool]) -> None:
         """Register a task; `overdue` returns whether its current run is past the deadline."""
-        ...
 
     def ended(self, task: str, result: str) -> None:
         """Record the end of a run: `ok`, `late` or `error`."""
-        ...
 
 
 class Tasks:

@@ -52,7 +52,6 @@ class KubernetesTransport(Protocol):
     @property
     def pool_manager(self) -> urllib3.PoolManager:
         """The pool that makes the connections."""
-        ...
 
     def prepared(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str]
@@ -61,21 +60,17 @@ class KubernetesTransport(Protocol):
 
         Raises ConfigurationError if the credentials cannot be read at present.
         """
-        ...
 
     def send(
         self, method: str, url: str, headers: dict[str, str], body: Mapping[str, object] | None, timeout: Timeout
     ) -> urllib3.HTTPResponse:
         """Return the answer, whose body has not been read yet. Raises TlsError, and the errors of urllib3."""
-        ...
 
     def is_outdated(self) -> bool:
         """Return whether a file with the server's CAs or a client certificate has changed since it was read."""
-        ...
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        ...
 
 
 class PackageTransport:

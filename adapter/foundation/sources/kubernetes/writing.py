@@ -71,7 +71,6 @@ class Gets(Protocol):
 
     def get(self, path: str, *, seconds: float) -> Reply:
         """Return the object at a path."""
-        ...
 
 
 class Lists(Protocol):
@@ -79,7 +78,6 @@ class Lists(Protocol):
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
         """Return the object or the list."""
-        ...
 
 
 class Creates(Protocol):
@@ -87,7 +85,6 @@ class Creates(Protocol):
 
     def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
         """Create an object in a collection."""
-        ...
 
 
 class Replaces(Protocol):
@@ -95,7 +92,6 @@ class Replaces(Protocol):
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
         """Replace the version that the document names; the request is sent at most once."""
-        ...
 
 
 class ListsAndCreates(Lists, Creates, Protocol):

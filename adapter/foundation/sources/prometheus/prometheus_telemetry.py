@@ -18,7 +18,6 @@ class QueryTelemetry(Protocol):
 
     def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
         """Count one query: `result` is `ok` or a PrometheusError's `result`."""
-        ...
 
 
 class PrometheusTelemetry:

@@ -44,15 +44,12 @@ class Objects(Protocol):
 
     def get(self, path: str) -> Reply:
         """Return the object at a path."""
-        ...
 
     def create(self, collection: str, document: Mapping[str, Any]) -> dict[str, Any]:
         """Create an object in a collection."""
-        ...
 
     def merge(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
         """Apply a JSON merge patch."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,6 @@ class Listing(Protocol):
 
         Raises ObjectsError.
         """
-        ...
 
 
 class ReadsWithoutWaiting:

@@ -56,7 +56,6 @@ class Entries(Protocol):
 
     def entry(self, metric: Metric, request: DemandedRequest, part: Hashable, /) -> DemandEntry:
         """Register a request and return its entry. Raises ReadingError."""
-        ...
 
 
 class _Failures:

@@ -52,7 +52,6 @@ class Remarks(Protocol):
 
     def remark(self, rule: Rule, kind: str, message: str, *args: object) -> None:
         """Record a remark, with arguments as in `logging`. Remarks of one `kind` say the same thing."""
-        ...
 
 
 class Tally(Protocol):
@@ -60,7 +59,6 @@ class Tally(Protocol):
 
     def dropped(self, tally: Counter[Dropped]) -> None:
         """Count samples that belong to no object."""
-        ...
 
 
 class Presence(Protocol):
@@ -68,19 +66,15 @@ class Presence(Protocol):
 
     def answered(self) -> None:
         """Note that Prometheus has answered just now."""
-        ...
 
     def failed(self, error: PrometheusError, began: float) -> None:
         """Note that a request failed; it was sent at `began`, in monotonic seconds."""
-        ...
 
     def ask_start(self, seconds: float) -> None:
         """Ask Prometheus when it started, if that may have changed; gives up after that many seconds."""
-        ...
 
     def seconds_at(self, moment: float) -> float:
         """Return for how many seconds Prometheus had been up at a moment, which is in monotonic seconds."""
-        ...
 
 
 class _LeftOutError(PartialAnswerError):

@@ -46,11 +46,9 @@ class StoreWithQuota(Protocol[F_contra]):
 
     def absent(self) -> Collection[Key]:
         """Return the objects within the limit whose content is not known."""
-        ...
 
     def restore(self, item: F_contra) -> None:
         """Add the content of an absent object, unless the object was deleted or its content arrived meanwhile."""
-        ...
 
 
 def list_one(client: KubernetesClient, collection: Callable[[str], str], namespace: str, name: str) -> bytes:

@@ -47,7 +47,6 @@ class Doubt(Protocol[T_co]):
         `listed` is the number of its items, and `is_second` whether it comes late enough to confirm an earlier one. The
         caller does not commit a list that is not believed.
         """
-        ...
 
 
 def refuse_other_kind(path: str, resource: Resource, head: ListHead, *, metadata_alone: bool) -> None:

@@ -22,11 +22,9 @@ class Prometheus(Protocol):
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
-        ...
 
     def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
         """Look up the label sets of series that had samples since `start` (Unix seconds). Raises PrometheusError."""
-        ...
 
 
 class Budgeted:
