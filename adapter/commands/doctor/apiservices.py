@@ -87,7 +87,7 @@ def judge_apiservice(name: str, state: State, expected: ObjectName | None, *, re
     if isinstance(state, KubernetesError):
         return unread(line, state, f"get on the apiservice {name}")
     if isinstance(state, NotThere):
-        return _missing(line, name, required=required)
+        return _missing_line(line, name, required=required)
     registered, service = state.registered, state.registered.service
     if service is None or is_of_keda(state) or (expected is not None and service != expected):
         owner = f"the service {service}" if service else "kube-apiserver itself"
@@ -147,7 +147,7 @@ def judge_foreign(
     return ok(line, f"it belongs to {owner}")
 
 
-def _missing(line: str, name: str, *, required: bool) -> Line:
+def _missing_line(line: str, name: str, *, required: bool) -> Line:
     fix = f"create the APIService {name}, as the chart does"
     message = "it does not exist, so nothing serves this API"
     return error(line, message, fix) if required else warning(line, message, fix)

@@ -55,13 +55,13 @@ def look_at_certificate(name: str, registered: Registered, address: Address) -> 
 def shake_hands(address: Address, server_name: str, registered: Registered) -> Handshake:
     """Return the result of the handshakes; nothing else is sent."""
     try:
-        shown = x509.load_der_x509_certificate(_presented_certificate(address, server_name, _seeing()))
+        shown = x509.load_der_x509_certificate(_presented_certificate(address, server_name, _unverified_context()))
     except (OSError, ValueError) as e:
         return Handshake(failure=_reason(e))
     if not registered.authorities and not registered.trusts_system:
         return Handshake(shown, refusal="the caBundle has no certificate in PEM")
     try:
-        _presented_certificate(address, server_name, _verifying(registered.authorities))
+        _presented_certificate(address, server_name, _verified_context(registered.authorities))
     except ssl.SSLCertVerificationError as e:
         unsigned = e.verify_code in _UNSIGNED
         trusted = "of this machine" if registered.trusts_system else "in the caBundle"
@@ -111,7 +111,7 @@ def _dates(shown: x509.Certificate, now: datetime) -> str:
     )
 
 
-def _seeing() -> ssl.SSLContext:
+def _unverified_context() -> ssl.SSLContext:
     """Return a context that accepts any certificate, to inspect it; nothing is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -119,7 +119,7 @@ def _seeing() -> ssl.SSLContext:
     return context
 
 
-def _verifying(authorities: Collection[x509.Certificate]) -> ssl.SSLContext:
+def _verified_context(authorities: Collection[x509.Certificate]) -> ssl.SSLContext:
     """Return a context that accepts what kube-apiserver accepts.
 
     As in Go, each certificate of the bundle is a root, the common name is not a name of the server, and an empty bundle

@@ -38,7 +38,7 @@ def _served_usage(rule: ResourceRule, client: Prometheus) -> ServedMetrics:
             query = _wide(metric)
             number = _rows(client, query)
             shown.append(ServedMetric(metric.qualified, metric.namespaced, number, query))
-            findings += [_nothing(rule, metric)] if number == 0 else []
+            findings += [_nothing_finding(rule, metric)] if number == 0 else []
     return ServedMetrics(tuple(shown), tuple(findings))
 
 
@@ -59,7 +59,7 @@ def _rows(client: Prometheus, query: str) -> int | None:
     return int(sum(sample.value for sample in samples))
 
 
-def _nothing(rule: ResourceRule, metric: Metric) -> Finding:
+def _nothing_finding(rule: ResourceRule, metric: Metric) -> Finding:
     message = f"Prometheus has no sample for `{metric.query_key}` now, so {metric.qualified} has no value"
     fix = "compare its series, matchers and labels with what Prometheus has"
     return Finding(Severity.WARNING, Code.NO_SERIES.value, rule.file, rule.line, message, fix, rule=rule.id)

@@ -22,7 +22,7 @@ def refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
     for name in names:
         path = folder / name
         if _is_taken(path):
-            raise _existing(path)
+            raise _exists_error(path)
 
 
 def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
@@ -71,7 +71,7 @@ def _link_all(temporary: Path, folder: Path, names: tuple[str, ...]) -> None:
             try:
                 path.hardlink_to(temporary / name)
             except FileExistsError as error:
-                raise _existing(path) from error
+                raise _exists_error(path) from error
             linked.append(path)
     except BaseException:
         for path in linked:
@@ -79,5 +79,5 @@ def _link_all(temporary: Path, folder: Path, names: tuple[str, ...]) -> None:
         raise
 
 
-def _existing(path: Path) -> NewFilesError:
+def _exists_error(path: Path) -> NewFilesError:
     return NewFilesError(f"{path} exists and is not overwritten: move it away, or name another folder with --out")

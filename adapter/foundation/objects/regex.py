@@ -104,7 +104,7 @@ def compile_pattern(text: str) -> Pattern:
     """Return the compiled pattern. Raises BadPatternError."""
     if len(text) > _LONGEST_CHARACTERS:
         raise BadPatternError(f"it has {len(text):,} characters, more than {_LONGEST_CHARACTERS:,}")
-    return _pattern(text, _compiled(text))
+    return _pattern(text, _compile(text))
 
 
 def _pattern(text: str, compiled: _Compiled) -> Pattern:
@@ -123,13 +123,13 @@ def compile_small_pattern(text: str) -> Pattern:
     if len(text) > _SMALL_CHARACTERS or len(_UNICODE_CLASS.findall(text)) > _SMALL_CLASSES:
         raise LargePatternError(_TOO_LARGE)
     try:
-        compiled = _compiled(text, _SMALL_BYTES)
+        compiled = _compile(text, _SMALL_BYTES)
     except BadPatternError as e:
         raise LargePatternError(_TOO_LARGE) if "too large" in str(e) else e from None
     return _pattern(text, compiled)
 
 
-def _compiled(text: str, most_bytes: int | None = None) -> _Compiled:
+def _compile(text: str, most_bytes: int | None = None) -> _Compiled:
     options = re2.Options()
     options.log_errors = False
     if most_bytes is not None:

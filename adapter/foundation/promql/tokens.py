@@ -79,10 +79,10 @@ def nests_deeper_than(levels: int, query: str) -> bool:
     # Counting all of them, even those in strings, suffices for nearly all queries and is much faster.
     if sum(map(query.lower().count, _NESTING_SIGNS | _OPERATOR_WORDS)) <= levels:
         return False
-    return _nesting(query) > levels
+    return _nesting_depth(query) > levels
 
 
-def _nesting(query: str) -> int:
+def _nesting_depth(query: str) -> int:
     depth = 0
     inside_matchers = False
     for token in tokens_of(query):

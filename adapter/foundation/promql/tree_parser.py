@@ -135,7 +135,7 @@ def _selector(selector: library.VectorSelector, range_text: str) -> SelectorNode
     if selector.name:
         matchers = tuple(sorted((*matchers, TreeMatcher("__name__", "=", selector.name))))
     alternatives = tuple(_matchers(group) for group in selector.matchers.or_matchers)
-    return SelectorNode(matchers, alternatives, f"{range_text}{_timing(selector)}")
+    return SelectorNode(matchers, alternatives, f"{range_text}{_timing_text(selector)}")
 
 
 def _matchers(matchers: Iterable[library.Matcher]) -> tuple[TreeMatcher, ...]:
@@ -152,10 +152,10 @@ def _operator(matcher: library.Matcher) -> str:
 
 def _subquery(subquery: library.SubqueryExpr) -> Wrapper:
     step = _seconds(subquery.step) if subquery.step else ""
-    return Wrapper(f"[{_seconds(subquery.range)}:{step}]{_timing(subquery)}", _node(subquery.expr))
+    return Wrapper(f"[{_seconds(subquery.range)}:{step}]{_timing_text(subquery)}", _node(subquery.expr))
 
 
-def _timing(node: library.VectorSelector | library.SubqueryExpr) -> str:
+def _timing_text(node: library.VectorSelector | library.SubqueryExpr) -> str:
     offset = f" offset {_seconds(node.offset)}" if node.offset is not None else ""
     at = f" @ {node.at.type} {node.at.at}" if node.at is not None else ""
     return offset + at

@@ -91,10 +91,10 @@ class _Space:
 
     def _candidates(self, selector: Selector) -> Collection[_Group]:
         """Return the groups that meet the most restrictive requirement; all groups if none lists allowed values."""
-        pointed = [self._having(requirement) for requirement in selector.requirements if _points_out(requirement)]
+        pointed = [self._groups_with(requirement) for requirement in selector.requirements if _points_out(requirement)]
         return min(pointed, key=len) if pointed else self.groups.values()
 
-    def _having(self, requirement: Requirement) -> list[_Group]:
+    def _groups_with(self, requirement: Requirement) -> list[_Group]:
         by_value = self.by_label.get(requirement.key)
         if by_value is None:
             if len(self.by_label) >= _MOST_INDEXED_LABELS:

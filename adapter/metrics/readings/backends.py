@@ -97,7 +97,7 @@ class Backends:
                 known = used.get(backend)
                 if known is None or known.settings != backend.settings:
                     replaced += () if known is None else (known,)
-                    known = self._connected(backend)
+                    known = self._connect_backend(backend)
                 known.source.uptime.wanted |= has_no_data_value
                 used[backend] = known
             self._used = used
@@ -111,7 +111,7 @@ class Backends:
             self._used = kept
         _close(gone)
 
-    def _connected(self, backend: Backend) -> _Used:
+    def _connect_backend(self, backend: Backend) -> _Used:
         if self._connect is None:
             raise AssertionError("only rules of files have backends")
         connected = self._connect(backend)

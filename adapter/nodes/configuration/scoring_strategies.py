@@ -26,7 +26,7 @@ def _last_weights(weights: list[ResourceWeight]) -> tuple[ResourceWeight, ...]:
     return tuple({weight.name: weight for weight in weights}.values())
 
 
-def _ascending(points: list[ShapePoint]) -> tuple[ShapePoint, ...]:
+def _require_ascending(points: list[ShapePoint]) -> tuple[ShapePoint, ...]:
     for before, point in pairwise(points):
         if point.utilization <= before.utilization:
             message = f"utilization {point.utilization} is not above that of the point before"
@@ -62,7 +62,7 @@ _RATIO_FUNCTION: Final = Section(
                         Key("score", whole(0, 10, quoted=True), "Score there.", "10"),
                     ),
                 ),
-                _ascending,
+                _require_ascending,
                 ("the shape has no point", "write points such as {utilization: 0, score: 0}"),
             ),
             "Points of the function from utilization to score.",

@@ -53,7 +53,7 @@ class _Judging:
 
 def judge_claims(before: Ownership, claims: Sequence[ExporterClaim], now: float) -> Judgement:
     """Return which claims count, and which exporter measures each node from now on."""
-    judging, last_live = _judging(before, claims, now)
+    judging, last_live = _facts_for_judging(before, claims, now)
     by_node: dict[str, list[int]] = {}
     for place, claim in enumerate(claims):
         by_node.setdefault(claim.node, []).append(place)
@@ -87,7 +87,9 @@ def judge_claims(before: Ownership, claims: Sequence[ExporterClaim], now: float)
     return Judgement(after, refused, earlier, moved)
 
 
-def _judging(before: Ownership, claims: Sequence[ExporterClaim], now: float) -> tuple[_Judging, dict[Source, float]]:
+def _facts_for_judging(
+    before: Ownership, claims: Sequence[ExporterClaim], now: float
+) -> tuple[_Judging, dict[Source, float]]:
     """Return the facts by which claims are judged, and when each source was last live."""
     last_live = live_sources(before, claims, now)
     absent = silent_sources(before, last_live, now)

@@ -37,7 +37,7 @@ def movable_pods(
     a static pod of the kubelet. `daemon_sets` and `node_uid` are the UIDs of existing objects, empty if not known.
     """
     free = (pod for pod in pods if can_move(pod, daemon_sets, node_uid))
-    able = sorted(free, key=lambda pod: (pod.priority, _descending(pod, excess), pod.name, pod.uid))
+    able = sorted(free, key=lambda pod: (pod.priority, _sort_key(pod, excess), pod.name, pod.uid))
     left = dict(excess)
     matches: set[int] = set()
     for resource in excess:
@@ -51,7 +51,7 @@ def can_move(pod: ClusterPod, daemon_sets: Collection[str], node_uid: str = "") 
     return not (is_bound or pod.is_terminating or pod.has_ended)
 
 
-def _descending(pod: ClusterPod, excess: Mapping[str, float]) -> tuple[float, ...]:
+def _sort_key(pod: ClusterPod, excess: Mapping[str, float]) -> tuple[float, ...]:
     """Return a key that sorts pods by their requests for the scarce resources, the largest first."""
     return tuple(-pod.resources.requests.get(resource, 0) for resource in (*excess, "cpu", "memory"))
 

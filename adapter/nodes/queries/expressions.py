@@ -113,7 +113,7 @@ def resource_query(
         return ResourceQuery(union(parts), is_overridden=True)
     matchers = with_bounds(matchers)
     values = _recorded_expressions(resource, matchers) if recorded else value_parts(resource, rate, matchers)
-    return ResourceQuery(union(values | _judging(resource, rate, matchers)))
+    return ResourceQuery(union(values | _freshness_parts(resource, rate, matchers)))
 
 
 def value_parts(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
@@ -216,7 +216,7 @@ def _recorded_expressions(resource: LoadResource, matchers: Sequence[str]) -> di
     return parts
 
 
-def _judging(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
+def _freshness_parts(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     """Return the parts that show how fresh the samples are, and whether counters were reset."""
     own = ('mode="idle"',) if resource is LoadResource.CPU else ()
     scraped = selector(BASES[resource], matchers, *own)

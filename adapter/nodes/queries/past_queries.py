@@ -139,7 +139,7 @@ class PastProgress:
         """
         steps = self._span.steps(now)
         found = (
-            self._lacking(resource, steps, known.get(resource, ()), settings, survey, most_samples)
+            self._query_for_missing_slots(resource, steps, known.get(resource, ()), settings, survey, most_samples)
             for resource in self._span.resources
             if resource not in settings.queries and survey.series.get(resource)
         )
@@ -148,7 +148,7 @@ class PastProgress:
             queries, key=lambda query: (self.resources[query.resource].failures, -query.piece.last), default=None
         )
 
-    def _lacking(
+    def _query_for_missing_slots(
         self,
         resource: LoadResource,
         steps: range,

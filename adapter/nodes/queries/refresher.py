@@ -119,7 +119,7 @@ class SampleRefresher:
             counted = None if nodes is None else len(nodes)
             asked += self._survey.ask(now, seconds, counted, needs_past=not self._owners(), rest_seconds=rest)
         mapping = self._mapping.of(nodes, self._survey.last)
-        lacking = self._lacking(now, grids)
+        lacking = self._missing_pieces(now, grids)
         plan = in_order(
             lacking,
             {resource: progress.asked for resource, progress in self._progress.items()},
@@ -237,7 +237,7 @@ class SampleRefresher:
             self._progress[resource].not_after(align_to_step(now, STEP_SECONDS))
         return grids
 
-    def _lacking(
+    def _missing_pieces(
         self, now: float, grids: Mapping[LoadResource, SampleGrid]
     ) -> dict[LoadResource, tuple[QueryPiece, ...]]:
         steps = wanted_steps(now, kept_columns(STEP_SECONDS), STEP_SECONDS)

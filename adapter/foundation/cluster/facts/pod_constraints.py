@@ -78,7 +78,8 @@ def spread_of(raw: bytes, labels: Labels) -> tuple[SpreadConstraint, ...]:
     own = dict(labels)
     forms = decode_part("spec.topologySpreadConstraints", raw, list[SpreadForm])
     constraints = (
-        _spread(f"spec.topologySpreadConstraints[{number}]", form, own) for number, form in enumerate(forms or ())
+        _spread_constraint(f"spec.topologySpreadConstraints[{number}]", form, own)
+        for number, form in enumerate(forms or ())
     )
     return tuple(constraint for constraint in constraints if constraint is not None)
 
@@ -137,7 +138,7 @@ def _label_requirement(where: str, key: str, operator: Operator, value: str) -> 
         raise FactError(f"{where}: {error}") from error
 
 
-def _spread(where: str, form: SpreadForm, labels: Mapping[str, str]) -> SpreadConstraint | None:
+def _spread_constraint(where: str, form: SpreadForm, labels: Mapping[str, str]) -> SpreadConstraint | None:
     if form.when_unsatisfiable not in {"DoNotSchedule", "ScheduleAnyway"}:
         known = "use DoNotSchedule or ScheduleAnyway"
         raise FactError(f"{where}: whenUnsatisfiable {form.when_unsatisfiable!r} is not known: {known}")

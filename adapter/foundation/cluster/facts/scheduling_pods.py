@@ -142,7 +142,7 @@ def scheduling_of(
                 volumes=volumes,
                 gates=bytes(spec.scheduling_gates),
                 resource_claims=bytes(spec.resource_claims),
-                host_ports=host_ports_of(_running(spec), host_network=spec.host_network is True),
+                host_ports=host_ports_of(_containers_with_ports(spec), host_network=spec.host_network is True),
                 scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
             )
         )
@@ -173,7 +173,7 @@ def _scheduling(key: _SpecKey) -> PodScheduling:
     return NO_CONSTRAINTS if made == NO_CONSTRAINTS else made
 
 
-def _running(spec: SchedulingSpecForm) -> Iterator[PortedContainerForm]:
+def _containers_with_ports(spec: SchedulingSpecForm) -> Iterator[PortedContainerForm]:
     """Yield the containers whose ports the scheduler counts: all but ordinary init containers, which end."""
     yield from spec.containers or ()
     for container in spec.init_containers or ():

@@ -169,7 +169,7 @@ def _is_json(path: Path, body: bytes) -> bool:
     return body[:_FIRST_BYTES].removeprefix(BOM_UTF8).lstrip()[:1] == b"{"
 
 
-def _missing(kind: str, where: Path) -> Unknown:
+def _unknown_without_files(kind: str, where: Path) -> Unknown:
     command = f"kubectl get {_COMMANDS.get(kind, kind)} -o json"
     return Unknown(
         f"{where} contains no {kind}: add the output of `{command}`; if that has no items either, kubectl asked a "
@@ -182,12 +182,12 @@ def _nodes(contents: Contents, time: float, where: Path) -> Observed[tuple[Clust
     if nodes:
         return Observed(tuple(sorted(nodes, key=lambda node: node.name)), time)
     problem = next((node for node in contents.nodes.values() if isinstance(node, str)), None)
-    return Unknown(problem) if problem else _missing("nodes", where)
+    return Unknown(problem) if problem else _unknown_without_files("nodes", where)
 
 
 def _pods(contents: Contents, time: float, where: Path) -> Observed[tuple[ClusterPod, ...]] | Unknown:
     if not contents.pods:
-        return _missing("pods", where)
+        return _unknown_without_files("pods", where)
     pods = (pod for _, pod in sorted(contents.pods.items(), key=itemgetter(0)) if isinstance(pod, ClusterPod))
     return Observed(tuple(pod for pod in pods if not pod.has_ended), time)
 
@@ -223,7 +223,7 @@ def _count(contents: Contents, query: CountQuery, time: float, where: Path) -> O
     if isinstance(selector, Unknown):
         return selector
     if query.kind not in contents.labels:
-        return _missing(query.kind, where)
+        return _unknown_without_files(query.kind, where)
     if query.kind != "endpoints":
         return Observed(sum(1 for _ in _selected_names(contents, query, selector)), time)
     services: dict[tuple[str, str], list[tuple[str, ...]]] = {}

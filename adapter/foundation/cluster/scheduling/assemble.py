@@ -188,7 +188,9 @@ def _usable_pods(
         facts = pod.facts
         if facts is not None and facts.problem:
             refused.append(LeftOut("Pod", pod.namespace, pod.name, facts.problem))
-            kept.append(pod if facts.are_requests_known or known is None else _filling(pod, known[pod.node]))
+            kept.append(
+                pod if facts.are_requests_known or known is None else _with_requests_of_node(pod, known[pod.node])
+            )
         elif cycles and facts is not None and (reason := _cycle_of(pod, cycles)):
             kept.append(replace(pod, facts=replace(facts, owner_problem=reason)))
         else:
@@ -196,7 +198,7 @@ def _usable_pods(
     return tuple(kept), refused
 
 
-def _filling(pod: ClusterPod, node: ClusterNode) -> ClusterPod:
+def _with_requests_of_node(pod: ClusterPod, node: ClusterNode) -> ClusterPod:
     """Return the pod with everything that its node offers as its requests, because its own are not known."""
     offered = {resource: units_of(resource, amount) for resource, amount in node.allocatable.items()}
     return replace(pod, resources=replace(pod.resources, requests=offered, non_zero_requests=offered))

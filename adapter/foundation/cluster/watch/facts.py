@@ -80,7 +80,7 @@ class StoreWatch(Generic[S]):
 
 def values_in(watch: StoreWatch[ValueStore[F, V]]) -> Observed[tuple[V, ...]] | Unknown:
     """Return the values of a store."""
-    return _missing(watch.running) or _observation(watch.running, lambda: watch.store.snapshot)
+    return _why_unknown(watch.running) or _observation(watch.running, lambda: watch.store.snapshot)
 
 
 def nodes_in(watch: StoreWatch[NodeStore]) -> Observed[tuple[ClusterNode, ...]] | Unknown:
@@ -107,17 +107,17 @@ def _unusable(watch: StoreWatch[AutoscalerStore]) -> dict[str, str]:
 
 def count_in(watch: StoreWatch[CountStore], namespace: str) -> Observed[int] | Unknown:
     """Return the number of counted objects in a namespace, or in all namespaces if `namespace` is empty."""
-    return _missing(watch.running) or _observation(watch.running, lambda: watch.store.count(namespace))
+    return _why_unknown(watch.running) or _observation(watch.running, lambda: watch.store.count(namespace))
 
 
 def pods_in(watch: StoreWatch[PodStore]) -> Observed[tuple[ClusterPod, ...]] | Unknown:
     """Return the pods that have not ended, including pending ones."""
-    return _missing(watch.running) or _observation(watch.running, lambda: watch.store.snapshot)
+    return _why_unknown(watch.running) or _observation(watch.running, lambda: watch.store.snapshot)
 
 
 def placed_in(watch: StoreWatch[PodStore]) -> Observed[PlacedPods] | Unknown:
     """Return the bound pods by place."""
-    return _missing(watch.running) or _observation(watch.running, lambda: watch.store.view)
+    return _why_unknown(watch.running) or _observation(watch.running, lambda: watch.store.view)
 
 
 def selectors_in(watches: Iterable[StoreWatch[SelectorStore]]) -> Observed[tuple[PodSelector, ...]] | Unknown:
@@ -156,7 +156,7 @@ def _observation(running: RunningWatch, value: Callable[[], V]) -> Observed[V]:
     return Observed(value(), time, began_empty)
 
 
-def _missing(running: RunningWatch) -> Unknown | None:
+def _why_unknown(running: RunningWatch) -> Unknown | None:
     """Return why nothing is known of a kind; None if its objects are known."""
     resource, failure = running.reflector.resource, running.reflector.failure
     group = f"the API group {resource.group}" if resource.group else "the core group"

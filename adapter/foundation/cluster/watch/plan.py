@@ -62,7 +62,7 @@ def plan_watches(needs: ClusterNeeds) -> WatchPlan:
             counts[query] = selector
         else:
             shared = (query.kind, selector.text) in everywhere
-            counts[query] = _counting(query.kind, "" if shared else query.namespace, selector.text)
+            counts[query] = _count_watch(query.kind, "" if shared else query.namespace, selector.text)
     return WatchPlan(
         nodes=NODES if needs.nodes else None,
         autoscalers={
@@ -78,6 +78,6 @@ def plan_watches(needs: ClusterNeeds) -> WatchPlan:
     )
 
 
-def _counting(kind: CountedKind, namespace: str, selector: str) -> ListWatch:
+def _count_watch(kind: CountedKind, namespace: str, selector: str) -> ListWatch:
     accept = WHOLE_OBJECTS if kind == "endpoints" else METADATA_ONLY
     return ListWatch(_COUNTED[kind], accept, namespace or None, selector)

@@ -49,7 +49,7 @@ class CustomMetrics:
             _require_name(asked, resource)
             # `explain` explains the values of all such objects, not those that are restricted to one namespace.
             command = ""
-        with fetching(what, command, beside=_narrowing(metric, asked)):
+        with fetching(what, command, beside=_describe_narrowing(metric, asked)):
             answer = self._provider.objects(metric, asked.namespace, which, metric_selector)
         if not answer.values and empty_is_error(metric, otherwise=self._services.empty_is_error):
             raise no_data(what, command)
@@ -150,7 +150,7 @@ def _require_name(asked: CustomValues, resource: Resource) -> None:
         raise not_found(_metric_text(asked), why, former=NOT_LISTED)
 
 
-def _narrowing(metric: Metric, asked: CustomValues) -> str:
+def _describe_narrowing(metric: Metric, asked: CustomValues) -> str:
     """Return the part of an error that says that only series of the requesting namespace count."""
     if not metric.narrowed:
         return ""

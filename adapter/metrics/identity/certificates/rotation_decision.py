@@ -162,7 +162,7 @@ def _content(
     used = (current, coming) if coming else (current,)
     published = {
         authority
-        for state in _concerning(observed.apiservices, wanted).values()
+        for state in _apiservices_to_convince(observed.apiservices, wanted).values()
         if isinstance(state, Registered)
         for authority in state.authorities
         if is_self_made(authority)
@@ -190,7 +190,7 @@ def bundle_changes(
     """Return the APIServices, by name, whose `caBundle` must be replaced by the content's `ca.crt`."""
     return {
         name: state
-        for name, state in _concerning(apiservices, wanted).items()
+        for name, state in _apiservices_to_convince(apiservices, wanted).items()
         if isinstance(state, Registered) and not state.injected and state.authorities != set(content.authorities)
     }
 
@@ -201,7 +201,7 @@ def trusted_everywhere(
     """Return whether all APIServices that point to this program are known to trust this authority."""
     return all(
         isinstance(state, Registered) and authority in state.authorities
-        for state in _concerning(apiservices, wanted).values()
+        for state in _apiservices_to_convince(apiservices, wanted).values()
     )
 
 
@@ -215,17 +215,21 @@ def to_show(
     current, shown = content.current, observed.shown
     if shown is None or shown.expired(observed.now):
         return current
-    more = _refusing(apiservices, shown, wanted) - _refusing(apiservices, current, wanted)
+    more = _count_distrusting(apiservices, shown, wanted) - _count_distrusting(apiservices, current, wanted)
     return current if more > 0 or (more == 0 and current.authority in observed.settled) else shown
 
 
-def _refusing(apiservices: Mapping[str, ApiServiceState], generation: Generation, wanted: WantedCertificate) -> int:
+def _count_distrusting(
+    apiservices: Mapping[str, ApiServiceState], generation: Generation, wanted: WantedCertificate
+) -> int:
     """Return how many APIServices are known not to trust the generation's authority."""
-    states = _concerning(apiservices, wanted).values()
+    states = _apiservices_to_convince(apiservices, wanted).values()
     return sum(isinstance(state, Registered) and generation.authority not in state.authorities for state in states)
 
 
-def _concerning(apiservices: Mapping[str, ApiServiceState], wanted: WantedCertificate) -> dict[str, ApiServiceState]:
+def _apiservices_to_convince(
+    apiservices: Mapping[str, ApiServiceState], wanted: WantedCertificate
+) -> dict[str, ApiServiceState]:
     """Return the APIServices that verify the presented certificate, or may do so because they could not be read."""
     return {name: state for name, state in apiservices.items() if _concerns(state, wanted)}
 

@@ -52,9 +52,9 @@ class Catalogue:
         self._custom = custom
         self._external = external
         self._narrowed: dict[tuple[str, str], Metric | None] = {}
-        self.custom: tuple[Metric, ...] = _ascending(custom, pace)
+        self.custom: tuple[Metric, ...] = _sort_by_key(custom, pace)
         """The custom metrics, in ascending order of kind of object, scope and name."""
-        self.external: tuple[Metric, ...] = _ascending(external, pace)
+        self.external: tuple[Metric, ...] = _sort_by_key(external, pace)
         """The external metrics, in ascending order of their names."""
         self.generation = generation
 
@@ -122,7 +122,7 @@ def _keyed_metrics(metrics: Iterable[Metric]) -> Iterator[tuple[tuple[str, bool,
         yield None if resource is None else (resource.qualified, metric.namespaced, metric.name), metric
 
 
-def _ascending(metrics: Mapping[K, Metric], pace: Pace) -> tuple[Metric, ...]:
+def _sort_by_key(metrics: Mapping[K, Metric], pace: Pace) -> tuple[Metric, ...]:
     """Return the metrics in ascending order of their keys.
 
     They are sorted in runs that are merged: one sort of 20,000 keys blocks the interpreter for 50 ms.

@@ -177,7 +177,7 @@ class AnswerSteps:
         for warning in warnings:
             progress.note("onNoData" if warning == STANDS_IN else "values", Outcome.INFO, warning)
         if not values:
-            raise self._nothing()
+            raise self._answer_without_value()
         progress.note("values", Outcome.OK, f"{len(values)} with a value")
         if stands_in:
             if progress.to_owner and self._source.uptime.seconds_at(self._sources.clock.monotonic()) == math.inf:
@@ -190,7 +190,7 @@ class AnswerSteps:
         ages = SampleAges.asked(self._sources, progress, metric, names)
         progress.values = tuple(ages.of(name, name if metric.object_label else None, value) for name, value in values)
 
-    def _nothing(self) -> Answered:
+    def _answer_without_value(self) -> Answered:
         """Return the verdict that there is no value, and no error either, with the first reason that was found."""
         reasons = [step.detail for step in self._progress.steps if step.step == "values" and step.outcome is Outcome.NO]
         usable = [reason for reason in reasons if not reason.endswith(NO_SAMPLE)]

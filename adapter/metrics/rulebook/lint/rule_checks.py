@@ -90,13 +90,13 @@ def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: Reso
         names = {metric.qualified for metric in static_metrics(rule, resolve)}
         wanted = _without_by_products(names)
         taken = {name: winner for name in wanted if (winner := winners.get((rule.api, name))) is not None}
-        same = makers.get(_making(rule))
+        same = makers.get(_parts_for_metrics(rule))
         if taken:
             yield _collision_finding(places[rule.id], ", ".join(sorted(taken)), taken[max(taken)])
         elif same is not None:
             yield _collision_finding(places[rule.id], "every metric", same)
         winners.update({(rule.api, name): rule for name in names - taken.keys()})
-        makers.setdefault(_making(rule), rule)
+        makers.setdefault(_parts_for_metrics(rule), rule)
 
 
 def _without_by_products(names: set[str]) -> set[str]:
@@ -115,7 +115,7 @@ def _collision_finding(place: Place, what: str, winner: Rule) -> Finding:
     return place.warning(Code.NAME_COLLISION, (), message, "give one of them another name, or remove it")
 
 
-def _making(rule: Rule) -> tuple[object, ...]:
+def _parts_for_metrics(rule: Rule) -> tuple[object, ...]:
     """Return the parts of a rule that determine which metrics it provides."""
     return (
         rule.api,

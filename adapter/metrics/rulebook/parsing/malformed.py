@@ -66,7 +66,7 @@ def flaw_of(query: str, *, is_whole: bool = True) -> str | None:
             return None
         flaw = _bracket_problem(token, opened, query)
         if flaw is None and is_whole:
-            flaw = _lacking(position, tokens, opened, query)
+            flaw = _missing_operand(position, tokens, opened, query)
         if flaw is not None:
             return flaw
     if opened:
@@ -94,7 +94,9 @@ def _bracket_problem(token: PromQLToken, opened: list[PromQLToken], query: str) 
     return None
 
 
-def _lacking(position: int, tokens: Sequence[PromQLToken], opened: Sequence[PromQLToken], query: str) -> str | None:
+def _missing_operand(
+    position: int, tokens: Sequence[PromQLToken], opened: Sequence[PromQLToken], query: str
+) -> str | None:
     """Return which operand or argument an operator, a comma or a function at this position lacks."""
     token, before = tokens[position], tokens[position - 1] if position else None
     if token.is_sign(")") and before is not None:

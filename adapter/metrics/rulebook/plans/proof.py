@@ -140,10 +140,10 @@ def _aggregation(exact: Aggregation, wider: Aggregation, widening: Widening) -> 
     if exact.operator not in GROUP_BY_GROUP:
         reason = REFUSED_AGGREGATIONS.get(exact.operator, "is not known to work group by group")
         raise NotProvenError(f"`{exact.operator}` {reason}")
-    return _grouping(exact, wider, inner, widening)
+    return _prove_grouping(exact, wider, inner, widening)
 
 
-def _grouping(exact: Aggregation, wider: Aggregation, inner: ProofVerdict, widening: Widening) -> ProofVerdict:
+def _prove_grouping(exact: Aggregation, wider: Aggregation, inner: ProofVerdict, widening: Widening) -> ProofVerdict:
     """Return the verdict on an aggregation of filterable series, from its label list."""
     lists_differ = exact.without != wider.without or exact.labels != wider.labels
     if wider.without:

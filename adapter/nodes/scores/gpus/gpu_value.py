@@ -68,7 +68,7 @@ def _prices(sizes: Integers, demand: Floats) -> Floats:
     costs = np.ones(len(sizes))
     prices: Floats = costs / np.diag(basis)
     for _ in range(_MOST_PIVOTS):
-        entering, cost = _entering(sizes, prices)
+        entering, cost = _improving_column(sizes, prices)
         if entering is None:
             break
         amounts, change = np.linalg.solve(basis, np.column_stack((demand, entering))).T
@@ -80,7 +80,7 @@ def _prices(sizes: Integers, demand: Floats) -> Floats:
     return np.asarray(np.maximum(prices, 0.0))
 
 
-def _entering(sizes: Integers, prices: Floats) -> tuple[Floats | None, float]:
+def _improving_column(sizes: Integers, prices: Floats) -> tuple[Floats | None, float]:
     """Return a column that improves the plan, and its cost: a pattern for cutting a bar, or a surplus of a share."""
     cheapest = int(prices.argmin())
     column = np.zeros(len(sizes))

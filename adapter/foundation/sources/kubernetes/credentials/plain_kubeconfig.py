@@ -99,7 +99,7 @@ def plain_access(path: str, context: str | None) -> PlainAccess | None:
     file = home_path(path)
     try:
         files = _Files(file.parent)
-        content = _mapping(_read(file, files))
+        content = _as_mapping(_read(file, files))
         named = _entry(content, "contexts", "context", context or _text(content["current-context"]))
         cluster = _entry(content, "clusters", "cluster", _text(named["cluster"]))
         user = _entry(content, "users", "user", _text(named["user"]))
@@ -114,7 +114,7 @@ def current_user(path: str) -> Mapping[str, Any]:
     """Return the user entry of the current context of a kubeconfig; empty if this reader does not find one."""
     file = home_path(path)
     try:
-        content = _mapping(_read(file, _Files(file.parent)))
+        content = _as_mapping(_read(file, _Files(file.parent)))
         named = _entry(content, "contexts", "context", _text(content["current-context"]))
         return _entry(content, "users", "user", _text(named["user"]))
     except (_OtherError, OSError, ValueError, KeyError, RecursionError):
@@ -180,10 +180,10 @@ def _pem(files: _Files, entry: Mapping[str, Any], key: str) -> str | None:
 def _entry(content: Mapping[str, Any], key: str, inner: str, name: str) -> dict[str, Any]:
     """Return the content of the only entry with that name."""
     entries = content[key]
-    found = [each for each in entries if _mapping(each).get("name") == name] if isinstance(entries, list) else []
+    found = [each for each in entries if _as_mapping(each).get("name") == name] if isinstance(entries, list) else []
     if len(found) != 1:
         raise _OtherError
-    return without_empty(_mapping(found[0][inner]))
+    return without_empty(_as_mapping(found[0][inner]))
 
 
 def without_empty(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def without_empty(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value not in ("", None)}
 
 
-def _mapping(value: object) -> dict[str, Any]:
+def _as_mapping(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _OtherError
     return value

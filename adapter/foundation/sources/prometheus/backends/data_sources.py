@@ -27,11 +27,11 @@ def source_of(prometheus: PrometheusSettings | None) -> str:
         headers,
         user,
         str(prometheus.token_file or ""),
-        *_narrowing(prometheus),
+        *_matcher_texts(prometheus),
     )
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def _narrowing(prometheus: PrometheusSettings) -> tuple[str, ...]:
+def _matcher_texts(prometheus: PrometheusSettings) -> tuple[str, ...]:
     """Return the matchers; empty if there are none, so that the histories of versions without matchers stay valid."""
     return () if prometheus.matchers is None else (str(prometheus.matchers),)
