@@ -57,10 +57,10 @@ class SidecarState:
         """Wait until the first read has ended, but no longer than `seconds`."""
         self._first.wait(seconds)
 
-    def added(self, task: str, overdue: Callable[[], bool]) -> None:
+    def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         """Ignore the start of a task: the age of the value shows whether it is late."""
 
-    def ended(self, task: str, result: str) -> None:
+    def count_run(self, task: str, result: str) -> None:
         """Count a run of a task that failed because of an internal error; the log has the traceback."""
         if result == "error":
             self._reads[_FAULT] += 1

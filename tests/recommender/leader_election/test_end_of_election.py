@@ -32,10 +32,10 @@ class Runs:
 
     ended_with: list[str] = field(default_factory=list)
 
-    def added(self, task: str, overdue: Callable[[], bool]) -> None:
+    def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         assert not overdue(), task
 
-    def ended(self, task: str, result: str) -> None:
+    def count_run(self, task: str, result: str) -> None:
         self.ended_with.append(f"{task}: {result}")
 
 

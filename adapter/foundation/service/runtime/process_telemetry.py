@@ -57,13 +57,13 @@ class TaskMetrics:
             f"{prefix}_task_overdue", "1 while a background task runs past its deadline.", ("task",), registry=registry
         )
 
-    def added(self, task: str, overdue: Callable[[], bool]) -> None:
+    def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         """Expose a task before its first run."""
         for result in ("ok", "late", "error"):
             self._runs.labels(task, result)
         self._overdue.labels(task).set_function(lambda: float(overdue()))
 
-    def ended(self, task: str, result: str) -> None:
+    def count_run(self, task: str, result: str) -> None:
         """Count a run: `ok`, `late` (past its deadline) or `error`."""
         self._runs.labels(task, result).inc()
         if result != "error":

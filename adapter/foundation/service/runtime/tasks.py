@@ -26,10 +26,10 @@ _WORKING_SECONDS: Final = 60.0
 class TaskEvents(Protocol):
     """Receives the events of tasks."""
 
-    def added(self, task: str, overdue: Callable[[], bool]) -> None:
+    def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         """Register a task; `overdue` returns whether its current run is past the deadline."""
 
-    def ended(self, task: str, result: str) -> None:
+    def count_run(self, task: str, result: str) -> None:
         """Record the end of a run: `ok`, `late` or `error`."""
 
 
@@ -119,7 +119,7 @@ class Tasks:
         task = _Task(name, self._events, self._clock, self._backoff(), reads_only=reads_only)
         # A daemon thread, because a task that ignores the stop must not keep the process from exiting.
         task.thread = threading.Thread(target=self._supervise, args=(task, passes), name=name, daemon=True)
-        self._events.added(name, task.overdue)
+        self._events.add_task(name, task.overdue)
         # Raises RuntimeError if there are no threads left. A thread that has not started cannot be waited for.
         task.thread.start()
         self._tasks = [*self._tasks, task]
@@ -129,7 +129,7 @@ class Tasks:
             try:
                 passes(task)
             except Exception as e:  # noqa: BLE001 - the supervisor: whatever a task raises, the others go on
-                self.stopping.wait(task.failed(e))
+                self.stopping.wait(task.count_failure(e))
 
 
 class TaskEndedError(Exception):
@@ -175,16 +175,16 @@ class _Task:
             _log.info("a task works again", extra=fields(task=self.name, failures=self._backoff.failures))
         self.forget_failures()
         # The count comes last: who sees it finds the lines of the log.
-        self._events.ended(self.name, "late" if self._late else "ok")
+        self._events.count_run(self.name, "late" if self._late else "ok")
 
     def forget_failures(self) -> None:
         """Let the next failure be the first one: it is logged, and followed by the shortest delay."""
         self._backoff.reset()
         self._last_failure = ""
 
-    def failed(self, error: Exception) -> float:
+    def count_failure(self, error: Exception) -> float:
         """Count a failure, and log it if it differs from the last one; return the seconds until the next try."""
-        self._events.ended(self.name, "error")
+        self._events.count_run(self.name, "error")
         failure = _identity(error)
         if failure != self._last_failure:
             _log.error("a task failed and will be retried", exc_info=error, extra=fields(task=self.name))

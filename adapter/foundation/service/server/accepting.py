@@ -78,9 +78,9 @@ class AcceptingWorker(ClosingWorker):
             if conn is None:
                 return
             self._waiting_connections.newcomers.discard(conn)
-            with self._handshake_share.counted() as counted:
+            with self._handshake_share.count_time() as counted:
                 self._advance(conn)
-            self._waiting_connections.newcomers.spent(conn.address, counted.seconds)
+            self._waiting_connections.newcomers.charge(conn.address, counted.seconds)
             if conn.stage is Stage.HANDSHAKE and not conn.events:
                 self._poll_for(conn, selectors.EVENT_READ)
 
@@ -109,7 +109,7 @@ class AcceptingWorker(ClosingWorker):
 
     def _open(self, sock: socket.socket, client: tuple[str, int], server: tuple[str, int]) -> None:
         full = len(self._waiting_connections) + self._in_request >= self._limits.most
-        if full or self._waiting_connections.unfinished() >= self._limits.most_unfinished:
+        if full or self._waiting_connections.count_unfinished() >= self._limits.most_unfinished:
             self._make_room("crowded_out")
         prepare_accepted(sock)
         conn = Connection(sock, client, server, self._answers.most_bytes_each)

@@ -31,7 +31,7 @@ class AdvancingWorker(AcceptingWorker):
     def finish_request(self, conn: Connection, fs: Future[bool]) -> None:
         """Take a connection back from a request thread."""
         self._in_request -= 1
-        self._threads.finished(conn)
+        self._threads.release_thread(conn)
         self._bodies.release(conn)
         conn.is_kept = not (fs.cancelled() or fs.exception()) and fs.result()
         if conn.fault:

@@ -122,14 +122,14 @@ class WorkerContext:
         """
         self._stopping_callbacks.append(callback)
 
-    def serving(self, counts: ConnectionCounts) -> None:
+    def mark_ready(self, counts: ConnectionCounts) -> None:
         """Make the server's own readiness check pass."""
         self.registry.register(ConnectionCollector(counts, self.options.metrics_prefix))
         self._not_ready = None
         scheme = "https" if self.options.tls else "http"
         _log.info("serving", extra=fields(address=f"{scheme}://{self.address}", pid=os.getpid()))
 
-    def stopping(self) -> None:
+    def mark_stopping(self) -> None:
         """Make the readiness check fail from now on."""
         self._not_ready = "shutting down"
         _log.info("shutting down: no longer ready", extra=fields(delay_seconds=self.options.shutdown_delay_seconds))

@@ -106,7 +106,7 @@ class RequestThreads:
             heapq.heappush(self._known if conn.is_admitted else self._unauthenticated, (due, next(self._numbers), conn))
             self.start_waiting()
 
-    def finished(self, conn: Connection) -> None:
+    def release_thread(self, conn: Connection) -> None:
         """Give the thread of an answered request to the next one."""
         if conn in self._in_reserved:
             self._in_reserved.remove(conn)

@@ -70,12 +70,12 @@ class TidewatchWorker(AdvancingWorker):
         self._others = selectors.EpollSelector()
         self._waiting_connections = WaitingConnections(self.poller, self._deadlines, self._others)
         self.poller.register(self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks)
-        self.app.context.serving(self)
+        self.app.context.mark_ready(self)
         while self._phase is not Phase.OVER and not self._is_drained():
             self._show_life()
             self._dispatch(self._waiting_connections.next_expiry(self._longest_wait()))
             self._threads.start_waiting()
-            for conn in self._waiting_connections.expired():
+            for conn in self._waiting_connections.expired_connections():
                 self._expire(conn)
             if not self.is_parent_alive():
                 self._ending.hurry(time.monotonic())
@@ -117,7 +117,7 @@ class TidewatchWorker(AdvancingWorker):
         if phase is self._phase:
             return
         if self._phase is Phase.SERVING:
-            self.app.context.stopping()
+            self.app.context.mark_stopping()
         self._phase = phase
         if phase >= Phase.DRAINING:
             self.alive = False
@@ -155,12 +155,12 @@ class TidewatchWorker(AdvancingWorker):
         if not self._is_others_turn or self._threads.seconds_to_others():
             return
         end = time.monotonic() + TURN_SECONDS
-        with self._others_share.counted():
+        with self._others_share.count_time():
             ready = self._ready_others()
         self._advance_newcomers(end)
-        with self._others_share.counted():
+        with self._others_share.count_time():
             self._advance_some(ready, end)
-        with self._accept_share.counted():
+        with self._accept_share.count_time():
             for listener in listeners:
                 self.accept(listener)
         self._threads.others_had_turn()

@@ -51,7 +51,7 @@ class LimitedWork:
         return self._share.pause_seconds() if self._is_limited() else 0.0
 
     @contextmanager
-    def counted(self) -> Iterator[Counted]:
+    def count_time(self) -> Iterator[Counted]:
         """Charge the block's processor time to the share; the yielded value has that time when the block has ended."""
         began, counted = self._processor_time(), Counted()
         try:

@@ -76,7 +76,7 @@ class AddressTurns:
         self._now = self._starts[address]
         return next(iter(self._waiting[address]))
 
-    def spent(self, address: bytes, seconds: float) -> None:
+    def charge(self, address: bytes, seconds: float) -> None:
         """Charge an address with the processor time of its turn."""
         if address in self._starts:
             self._starts[address] += seconds / (FAMILIAR_WEIGHT if self._is_familiar(address) else 1.0)
@@ -113,7 +113,7 @@ class WaitingConnections:
         """Return the number of connections in each stage."""
         return {stage: len(members) for stage, members in self._members.items()}
 
-    def unfinished(self) -> int:
+    def count_unfinished(self) -> int:
         """Return the number of connections that have not sent a complete request yet."""
         return self._unfinished.total()
 
@@ -163,7 +163,7 @@ class WaitingConnections:
         for conn in self._members[stage]:
             conn.expires = min(conn.expires, limit)
 
-    def expired(self) -> list[Connection]:
+    def expired_connections(self) -> list[Connection]:
         """Return the connections that have expired."""
         now = time.monotonic()
         return [conn for members in self._members.values() for conn in _expired_connections(members, now)]

@@ -21,7 +21,7 @@ def test_tasks_have_metrics_before_their_first_run() -> None:
     registry = new_registry("1.2.3")
     metrics = TaskMetrics(registry, "tidewatch_adapter")
     late = False
-    metrics.added("refresh", lambda: late)
+    metrics.add_task("refresh", lambda: late)
     assert registry.get_sample_value("tidewatch_adapter_task_runs_total", {"task": "refresh", "result": "error"}) == 0
     assert registry.get_sample_value("tidewatch_adapter_task_overdue", {"task": "refresh"}) == 0
     late = True
@@ -31,10 +31,10 @@ def test_tasks_have_metrics_before_their_first_run() -> None:
 def test_a_failure_does_not_set_the_time_of_the_last_success() -> None:
     registry = new_registry("1.2.3")
     metrics = TaskMetrics(registry, "x")
-    metrics.added("refresh", lambda: False)
-    metrics.ended("refresh", "error")
+    metrics.add_task("refresh", lambda: False)
+    metrics.count_run("refresh", "error")
     assert not registry.get_sample_value("x_task_last_success_timestamp_seconds", {"task": "refresh"})
-    metrics.ended("refresh", "late")
+    metrics.count_run("refresh", "late")
     assert registry.get_sample_value("x_task_last_success_timestamp_seconds", {"task": "refresh"})
 
 

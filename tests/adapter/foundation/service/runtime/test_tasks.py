@@ -21,10 +21,10 @@ class Recorded:
         self.results: list[tuple[str, str]] = []
         self.overdue: dict[str, Callable[[], bool]] = {}
 
-    def added(self, task: str, overdue: Callable[[], bool]) -> None:
+    def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         self.overdue[task] = overdue
 
-    def ended(self, task: str, result: str) -> None:
+    def count_run(self, task: str, result: str) -> None:
         self.results.append((task, result))
 
 

@@ -69,7 +69,7 @@ class Turns:
 
     def finished(self, *clients: Client) -> None:
         for client in clients:
-            self.threads.finished(cast("Connection", client))
+            self.threads.release_thread(cast("Connection", client))
 
 
 @pytest.fixture(name="time")

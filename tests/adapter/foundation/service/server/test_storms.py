@@ -113,7 +113,7 @@ def test_a_storm_displaces_its_own_oldest_connection(
     assert waiting.least_missed() is first
     waiting.take(first)
     assert waiting.least_missed() is not scheduler
-    assert waiting.unfinished() == 3
+    assert waiting.count_unfinished() == 3
 
 
 def test_an_idle_connection_of_many_is_dropped_before_the_only_one_of_another_address(

@@ -32,7 +32,7 @@ def taken(turns: AddressTurns, seconds: float = 1.0) -> Connection | None:
     conn = turns.first()
     if conn is not None:
         turns.discard(conn)
-        turns.spent(conn.address, seconds)
+        turns.charge(conn.address, seconds)
     return conn
 
 

@@ -22,7 +22,7 @@ def test_accepting_pauses_only_while_others_need_reserved_threads(
     work = LimitedWork(lambda: is_limited, SHARE, lambda: time.now, lambda: time.used_seconds)
     found = []
     for _ in pauses:
-        with work.counted():
+        with work.count_time():
             time.used_seconds += 0.06
         found.append(work.pause_seconds() > 0)
     assert found == pauses
