@@ -180,7 +180,7 @@ class MadeUpObjects:
         assert resource.namespaced
         return [namespace for namespace in self.names_by_namespace if namespace is not None]
 
-    def synced(self, resource: Resource) -> bool:
+    def is_synced(self, resource: Resource) -> bool:
         assert resource.plural
         return not self.not_synced
 

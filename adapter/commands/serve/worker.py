@@ -193,13 +193,13 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
 
     def probe() -> str | None:
         waited = time.monotonic() - started
-        if objects.synced(PODS) or waited >= READY_WITHOUT_PODS_SECONDS:
+        if objects.is_synced(PODS) or waited >= READY_WITHOUT_PODS_SECONDS:
             return None
         return f"pods are not listed yet, after {waited:.1f} s"
 
     def settle(stop: Event) -> None:
         """Exempt the metadata of pods from garbage collection once it is listed, so that it is not scanned again."""
-        while not objects.synced(PODS) and not stop.wait(0.5):
+        while not objects.is_synced(PODS) and not stop.wait(0.5):
             pass
         gc.freeze()
         stop.wait()

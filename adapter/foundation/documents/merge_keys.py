@@ -66,7 +66,7 @@ class _Slot:
         self._entry = entry
         return True
 
-    def finished(self) -> MappingEntry:
+    def merged_entry(self) -> MappingEntry:
         """Return the entry with everything that was merged into it."""
         value = self._entry.value
         if self._fields is None or not isinstance(value, MappingNode):
@@ -81,7 +81,7 @@ class _Slot:
 
 
 def _finished_entries(slots: dict[str, _Slot]) -> tuple[MappingEntry, ...]:
-    return tuple(slot.finished() for slot in slots.values())
+    return tuple(slot.merged_entry() for slot in slots.values())
 
 
 def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[DocumentProblem, None]) -> Iterator[DocumentProblem]:

@@ -96,7 +96,7 @@ class Section(Generic[T]):
         values, problems = read_each(given.values())
         by_key = {key: values[place] for place, key in enumerate(given) if place in values}
         rest, wrong = self._others(mapping, known)
-        problems += [*wrong, *self.missing(mapping)]
+        problems += [*wrong, *self.missing_key_problems(mapping)]
         problems += self.check(Given(mapping, by_key, not problems))
         if problems:
             raise DocumentError(*problems)
@@ -111,7 +111,7 @@ class Section(Generic[T]):
             raise DocumentError(node.problem(f"{name} is not a mapping", f"write a mapping with {keys}"))
         return node
 
-    def missing(self, mapping: MappingNode) -> Iterator[DocumentProblem]:
+    def missing_key_problems(self, mapping: MappingNode) -> Iterator[DocumentProblem]:
         """Yield a problem for each required key without a value; a misspelt one is reported as such instead."""
         known = [each.key for each in self.keys]
         misspelt = {nearest_word(entry.name, known) for entry in mapping.unknown(known)}

@@ -31,7 +31,7 @@ class PackedText:
     size: int
     """Size of the uncompressed text in bytes."""
 
-    def unpacked(self) -> bytes:
+    def unpack(self) -> bytes:
         """Return the uncompressed text."""
         return zlib.decompress(self.member, wbits=_FORMAT, bufsize=self.size)
 
@@ -47,7 +47,7 @@ def gzipped_text(text: bytes) -> PackedText:
 
 def text_of(piece: Piece) -> bytes:
     """Return the text of a piece."""
-    return piece if isinstance(piece, bytes) else piece.unpacked()
+    return piece if isinstance(piece, bytes) else piece.unpack()
 
 
 def text_bytes(pieces: Iterable[Piece]) -> int:

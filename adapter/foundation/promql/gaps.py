@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing
+from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing_bracket
 
 _BEFORE_LISTS: Final = frozenset(
     {"by", "without", "on", "ignoring", "group_left", "group_right", "fill", "fill_left", "fill_right"}
@@ -118,7 +118,7 @@ def _in_braces(tokens: Sequence[PromQLToken], opening: int, end: int) -> Iterato
 
 
 def _end(tokens: Sequence[PromQLToken], opening: int) -> int:
-    found = closing(tokens, opening)
+    found = closing_bracket(tokens, opening)
     return len(tokens) if found is None else found
 
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.durations import LONGEST_SECONDS
-from adapter.foundation.promql.tokens import TokenKind, closing, tokens_of
+from adapter.foundation.promql.tokens import TokenKind, closing_bracket, tokens_of
 from adapter.foundation.promql.tree import Node, SelectorNode, Wrapper, operands_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def spelled_ranges(query: str, look_back: float = 0.0) -> float:
     tokens = tokens_of(query)
     longest = look_back
     for opening in (place for place, token in enumerate(tokens) if token.is_sign("[")):
-        inside = tokens[opening + 1 : closing(tokens, opening)]
+        inside = tokens[opening + 1 : closing_bracket(tokens, opening)]
         longest = max(longest, _range_seconds(inside) + (longest if _is_of_subquery(inside) else 0.0))
     return longest
 

@@ -58,7 +58,7 @@ def tokens_of(query: str) -> list[PromQLToken]:
     return [token for token in _all_tokens(query) if token.kind is not TokenKind.BLANK]
 
 
-def closing(tokens: Sequence[PromQLToken], opening: int) -> int | None:
+def closing_bracket(tokens: Sequence[PromQLToken], opening: int) -> int | None:
     """Return the position of the bracket that closes the one at position `opening`; None if there is none."""
     open_brackets: list[str] = []
     for position in range(opening, len(tokens)):

@@ -111,7 +111,7 @@ class FileObjects:
         """Return the namespaces with objects of the kind. Raises ObjectsError as `names` does."""
         return self._index(resource).namespaces()
 
-    def synced(self, resource: Resource) -> bool:
+    def is_synced(self, resource: Resource) -> bool:
         """Return whether the folder has been read and the kind is known. Never raises."""
         return self._indexes is not None and resource in self._indexes
 

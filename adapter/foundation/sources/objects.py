@@ -48,7 +48,7 @@ class ObjectSource(Protocol):
     def namespaces_of(self, resource: Resource) -> Collection[str]:
         """Return the namespaces with objects of the kind. Raises ObjectsError."""
 
-    def synced(self, resource: Resource) -> bool:
+    def is_synced(self, resource: Resource) -> bool:
         """Return whether the first list of the kind is complete; False for a kind that is not watched. Never raises."""
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:

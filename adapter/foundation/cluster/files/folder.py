@@ -163,7 +163,7 @@ class ClusterFolder:
 
 def _placed_pods(contents: Contents, before: _Known | None) -> PlacedPods:
     now = pods_by_place(pod for pod in contents.pods.values() if isinstance(pod, ClusterPod))
-    return now if before is None else now.kept(before.placed)
+    return now if before is None else now.reuse_tuples(before.placed)
 
 
 def _answered_needs(read: ClusterNeeds, needs: ClusterNeeds) -> ClusterNeeds:

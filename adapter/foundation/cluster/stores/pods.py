@@ -124,7 +124,7 @@ class PodStore:
         if known is not None or refused:
             self._changed()
 
-    def converted(self, item: PodForm) -> ClusterPod | str:
+    def convert(self, item: PodForm) -> ClusterPod | str:
         """Return the value of a listed pod (the known one if they are equal), or the reason why it cannot be used."""
         namespace, name = _key(item)
         try:
@@ -149,7 +149,7 @@ class PodStore:
             self._problems = problems
             self._pods = pods
             if not same:
-                kept = found.kept(PlacedPods(self._by_node, self._by_namespace))
+                kept = found.reuse_tuples(PlacedPods(self._by_node, self._by_namespace))
                 self._by_node, self._by_namespace = dict(kept.by_node), dict(kept.by_namespace)
                 self._pending = {(pod.namespace, pod.name): pod for pod in kept.pending}
                 self._view = self._snapshot = None
@@ -222,7 +222,7 @@ class _PodReplacement:
         self._problems: dict[tuple[str, str], str] = {}
 
     def put(self, item: PodForm) -> None:
-        pod = self._store.converted(item)
+        pod = self._store.convert(item)
         if isinstance(pod, str):
             self._problems[_key(item)] = pod
         elif not pod.has_ended:

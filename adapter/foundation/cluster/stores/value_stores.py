@@ -113,7 +113,7 @@ class ValueStore(Generic[F, V]):
         if known or refused:
             self._changed()
 
-    def converted(self, item: F) -> tuple[_Key, V | None, str]:
+    def convert(self, item: F) -> tuple[_Key, V | None, str]:
         """Return the key of a listed object, its value (the known one if equal; None if unusable), and any problem."""
         key = object_key(item)
         try:
@@ -154,13 +154,13 @@ class ValueReplacement(Generic[F, V]):
 
     def put(self, item: F) -> None:
         """Add an object."""
-        key, value, problem = self._store.converted(item)
+        key, value, problem = self._store.convert(item)
         if problem:
             self._problems[key] = problem
         elif value is not None:
             self._values[key] = value
 
-    def missing(self) -> Iterable[_Key]:
+    def missing_keys(self) -> Iterable[_Key]:
         """Return namespace and name of each known value that the list lacks."""
         return [key for key in self._store.known if key not in self._values and key not in self._problems]
 

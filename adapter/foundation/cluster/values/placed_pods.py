@@ -28,7 +28,7 @@ class PlacedPods:
     pending: tuple[ClusterPod, ...] = ()
     """Pods that are not bound."""
 
-    def kept(self, before: PlacedPods) -> PlacedPods:
+    def reuse_tuples(self, before: PlacedPods) -> PlacedPods:
         """Return the same pods, but reuse the earlier tuple of each place that has equal pods in any order."""
         return PlacedPods(
             _reuse_equal(before.by_node, self.by_node),

@@ -34,7 +34,7 @@ def when_one_is_missing() -> Doubt[F]:
     def doubt(replacement: Replacement[F], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol
         if not isinstance(replacement, ValueReplacement):
             return 0
-        missing = set(replacement.missing())
+        missing = set(replacement.missing_keys())
         kept = missing - doubted if is_second else missing
         if is_second or not pending:
             doubted.clear()

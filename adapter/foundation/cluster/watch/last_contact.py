@@ -39,9 +39,9 @@ class WatchRecords:
         others = self.of(record.resource)
         if others:
             self.telemetry.left_out(record.resource, sum(one.objects_left_out for one in others))
-            self.telemetry.synced(record.resource, synced=all(one.is_synced for one in others))
+            self.telemetry.set_synced(record.resource, synced=all(one.is_synced for one in others))
         else:
-            self.telemetry.ended(record.resource)
+            self.telemetry.remove_kind(record.resource)
 
     def of(self, resource: str) -> list[WatchRecord]:
         """Return the records of the watches of a kind."""
@@ -65,25 +65,25 @@ class WatchRecord(WatchTelemetry):
         heard = self._heard
         return None if heard is None else heard.as_of(self._records.clock.moment())
 
-    def synced(self, resource: str, *, synced: bool) -> None:
+    def set_synced(self, resource: str, *, synced: bool) -> None:
         """Record whether the first list is complete."""
         first = synced and not self.is_synced
         self.is_synced = synced
         if others := self._same_kind():
-            self._records.telemetry.synced(resource, synced=all(one.is_synced for one in others))
+            self._records.telemetry.set_synced(resource, synced=all(one.is_synced for one in others))
         if first:
             self._first_synced()
 
-    def heard(self, resource: str, unix_seconds: float) -> None:
+    def set_last_contact(self, resource: str, unix_seconds: float) -> None:
         """Record when the API server last sent anything."""
         self._heard = Moment(self._records.clock.monotonic(), unix_seconds)
         if others := self._same_kind():
             times = [one.heard_at for one in others if one.heard_at is not None]
-            self._records.telemetry.heard(resource, min(times))
+            self._records.telemetry.set_last_contact(resource, min(times))
 
-    def failed(self, resource: str, error: str) -> None:
+    def count_failure(self, resource: str, error: str) -> None:
         """Count a failure."""
-        self._records.telemetry.failed(resource, error)
+        self._records.telemetry.count_failure(resource, error)
 
     def left_out(self, resource: str, objects: int) -> None:
         """Record how many objects cannot be read."""

@@ -43,7 +43,7 @@ class WatchPlan:
     objects: frozenset[ObjectKind] = frozenset()
 
     @property
-    def counted(self) -> frozenset[ListWatch]:
+    def watches_of_counts(self) -> frozenset[ListWatch]:
         """The watches of the counts."""
         return frozenset(watch for watch in self.counts.values() if isinstance(watch, ListWatch))
 

@@ -132,7 +132,7 @@ class ClusterWatch:
                     partial(self._watch_nodes, plan),
                 ),
                 _continue_watches(before.autoscalers, plan.autoscalers.values(), self._watch_autoscalers),
-                _continue_watches(before.counts, plan.counted, self._watch_counted),
+                _continue_watches(before.counts, plan.watches_of_counts, self._watch_counted),
                 _continue_watches(
                     before.pods if _reads_pods_alike(plan, before.plan) else {},
                     [plan.pods] if plan.pods else [],

@@ -139,7 +139,7 @@ class KubernetesClient:
         """
         try:
             with sending.under_way(), self._streamed_answer(request, sending) as answer:
-                return WholeAnswer(answer.headers, answer.whole(sending.left(), _LARGEST_BYTES))
+                return WholeAnswer(answer.headers, answer.whole(sending.seconds_left(), _LARGEST_BYTES))
         except (ServerError, UnreachableError, UnexpectedResponseError) as error:
             # A failure after the change was stored, or in a proxy that had passed on the request, is 5xx, too.
             if sending.is_unknown:
@@ -180,7 +180,7 @@ class KubernetesClient:
         client's deadlines apply.
         """
         longest = self._deadlines.silence
-        if not self._may_ask(longest if sending is None else sending.left(longest)):
+        if not self._may_ask(longest if sending is None else sending.seconds_left(longest)):
             raise UnreachableError(f"{request.what}: not sent: too many requests are waiting already (--client-qps)")
         transport = self._current()
         try:
@@ -244,7 +244,7 @@ class KubernetesClient:
     ) -> tuple[urllib3.HTTPResponse, Secrets]:
         url, headers = _url_and_headers(transport, request)
         secrets = secrets_of({name: headers[name] for name in headers if name == _AUTHORIZATION})
-        timeout = (self._deadlines.connect, self._deadlines.silence) if sending is None else sending.left()
+        timeout = (self._deadlines.connect, self._deadlines.silence) if sending is None else sending.seconds_left()
         with transport_errors(request.what):
             response = transport.send(request.method, url, headers, request.body, timeout)
         if 200 <= response.status <= 299:
@@ -265,7 +265,7 @@ def _url_and_headers(transport: KubernetesTransport, request: KubernetesRequest)
     """Return the URL and the headers, with the transport's credentials."""
     # Names may have these characters, which would end the path, so that it would lead to another object.
     path = request.path.replace("?", "%3F").replace("#", "%23")
-    url, headers = transport.prepared(request.method, path, request.query, request.headers)
+    url, headers = transport.prepare(request.method, path, request.query, request.headers)
     headers["User-Agent"] = USER_AGENT
     if _AUTHORIZATION in headers:
         # A token file may end with a line feed, which is not allowed in a header.

@@ -75,7 +75,7 @@ class KindDiscovery:
         self._lock = threading.Lock()
 
     @property
-    def failing(self) -> tuple[str, ...]:
+    def failing_versions(self) -> tuple[str, ...]:
         """Group versions whose server does not answer, as `group/version`."""
         return self._known.failing
 
@@ -92,7 +92,7 @@ class KindDiscovery:
                 raise
         return self._resolve(group, name)
 
-    def served(self, resource: Resource, *, ask: bool = False) -> Resource:
+    def preferred_version(self, resource: Resource, *, ask: bool = False) -> Resource:
         """Return a resource in the version that the server prefers; the same one if the server does not have the kind.
 
         With `ask`, the server is asked first, unless it was asked a moment ago. Never raises.

@@ -14,19 +14,19 @@ class WatchTelemetry:
     This class ignores everything: for commands that run once, and for tests.
     """
 
-    def synced(self, resource: str, *, synced: bool) -> None:
+    def set_synced(self, resource: str, *, synced: bool) -> None:
         """Set whether the first list of the kind is complete."""
 
-    def heard(self, resource: str, unix_seconds: float) -> None:
+    def set_last_contact(self, resource: str, unix_seconds: float) -> None:
         """Set the time at which the server last sent a list, a change or a bookmark of the kind."""
 
-    def failed(self, resource: str, error: str) -> None:
+    def count_failure(self, resource: str, error: str) -> None:
         """Count a list or watch that failed; `error` is the name of the error's class."""
 
     def left_out(self, resource: str, objects: int) -> None:
         """Set how many objects of the kind are left out because they cannot be read."""
 
-    def ended(self, resource: str) -> None:
+    def remove_kind(self, resource: str) -> None:
         """Remove the state of a kind that is no longer watched."""
 
 
@@ -62,15 +62,15 @@ class WatchMetrics(WatchTelemetry):
             registry=registry,
         )
 
-    def synced(self, resource: str, *, synced: bool) -> None:
+    def set_synced(self, resource: str, *, synced: bool) -> None:
         """Set the gauge to 1 if the kind is synchronized, and to 0 otherwise."""
         self._synced.labels(resource).set(synced)
 
-    def heard(self, resource: str, unix_seconds: float) -> None:
+    def set_last_contact(self, resource: str, unix_seconds: float) -> None:
         """Set the gauge of the time at which the server last sent something about the kind."""
         self._heard.labels(resource).set(unix_seconds)
 
-    def failed(self, resource: str, error: str) -> None:
+    def count_failure(self, resource: str, error: str) -> None:
         """Count a list or watch that failed; `error` is the name of the error's class."""
         self._failures.labels(resource, error).inc()
 
@@ -78,7 +78,7 @@ class WatchMetrics(WatchTelemetry):
         """Set the number of unreadable objects of the kind that are left out."""
         self._left_out.labels(resource).set(objects)
 
-    def ended(self, resource: str) -> None:
+    def remove_kind(self, resource: str) -> None:
         """Remove the gauges of the kind."""
         for gauge in (self._synced, self._heard, self._left_out):
             gauge.remove(resource)

@@ -82,7 +82,7 @@ class Sending:
         """Whether a write that must not be sent twice was sent, so that only its answer shows the outcome."""
         return self.once and self._sent
 
-    def left(self, most: float | None = None) -> float:
+    def seconds_left(self, most: float | None = None) -> float:
         """Return the seconds left for the next step: more than 0, and no more than `most`. Raises DeadlineError."""
         try:
             left = self._deadline.remaining()
@@ -95,7 +95,7 @@ class Sending:
         with self._lock:
             if self._given_up or self.is_unknown:
                 raise self.overdue()
-            seconds = self.left() + self._server_seconds
+            seconds = self.seconds_left() + self._server_seconds
             if not self._permit(seconds):
                 message = f"{self.what}: not sent: the permission to write does not last for {seconds:.3g} s more"
                 raise FencedError(message)
@@ -140,7 +140,7 @@ class Sending:
             message = f"{self.what}: not sent: {error}: raise the limit on the processes of the pod or node"
             raise NoThreadError(message) from error
         try:
-            seconds = self.left()
+            seconds = self.seconds_left()
         except KubernetesError:
             raise self.give_up() from None
         try:
@@ -182,7 +182,7 @@ class _Kept(_Base):
     def connect(self) -> None:
         sending = _current.get()
         if sending is not None:
-            self.timeout = sending.left(self.timeout)
+            self.timeout = sending.seconds_left(self.timeout)
         super().connect()
 
     def request(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - handed through
@@ -192,7 +192,7 @@ class _Kept(_Base):
                 self.connect()
             sending.begin()
             self._unanswered = True
-            self.timeout = sending.left(self.timeout)
+            self.timeout = sending.seconds_left(self.timeout)
         super().request(*arguments, **options)
 
     def getresponse(self) -> Any:  # noqa: ANN401 - urllib3's class, which is imported with the package alone

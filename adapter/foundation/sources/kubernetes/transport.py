@@ -53,7 +53,7 @@ class KubernetesTransport(Protocol):
     def pool_manager(self) -> urllib3.PoolManager:
         """The pool that makes the connections."""
 
-    def prepared(
+    def prepare(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str]
     ) -> tuple[str, dict[str, str]]:
         """Return the URL and the headers with the credentials.
@@ -94,7 +94,7 @@ class PackageTransport:
         manager: urllib3.PoolManager = self._client.rest_client.pool_manager
         return manager
 
-    def prepared(
+    def prepare(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str]
     ) -> tuple[str, dict[str, str]]:
         """Return the URL and the headers with the credentials; raises ConfigurationError."""
@@ -187,7 +187,7 @@ class PlainTransport:
             **options,
         )
 
-    def prepared(
+    def prepare(
         self,
         method: str,  # noqa: ARG002 - as the protocol has it
         path: str,

@@ -218,7 +218,7 @@ class ObjectClient:
     def _answer(self, request: KubernetesRequest, sending: Sending) -> WholeAnswer:
         crowded = f"{request.what}: not sent: {_MOST_AT_ONCE} calls are already in progress"
         inside = ExitStack()
-        inside.enter_context(self._limit.entered(sending.left(), lambda: DeadlineError(crowded)))
+        inside.enter_context(self._limit.entered(sending.seconds_left(), lambda: DeadlineError(crowded)))
 
         def exchanged() -> WholeAnswer:
             with inside:  # The slot is held until the work ends, even if the call was abandoned before.

@@ -16,7 +16,7 @@ SECONDS_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.
 class QueryTelemetry(Protocol):
     """Counts the queries of a client."""
 
-    def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+    def count_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
         """Count one query: `result` is `ok` or a PrometheusError's `result`."""
 
 
@@ -58,7 +58,7 @@ class PrometheusTelemetry:
                 registry=registry,
             )
 
-    def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+    def count_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
         """Count one query: `result` is `ok` or a PrometheusError's `result`."""
         self._queries.labels(kind, result).inc()
         self._duration.observe(seconds)

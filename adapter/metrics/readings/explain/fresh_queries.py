@@ -170,7 +170,7 @@ class SeenObjects:
         """Return none: the question names the namespace."""
         return ()
 
-    def synced(self, _resource: Resource) -> bool:
+    def is_synced(self, _resource: Resource) -> bool:
         """Return False, since the objects of the cluster are not known."""
         return False
 

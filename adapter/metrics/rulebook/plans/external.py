@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapter.foundation.promql.quoting import label_in_query
-from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing, tokens_of
+from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing_bracket, tokens_of
 from adapter.foundation.promql.tree import Aggregation, Binary, Call, Node, Number, Wrapper, without_parentheses
 from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.plans.widening import NotProvenError
@@ -96,7 +96,7 @@ def _argument(text: str) -> str:
 
 def _behind(tokens: Sequence[PromQLToken], opening: int) -> int:
     """Return the position after the brackets that open at `opening`."""
-    closed = closing(tokens, opening) if opening < len(tokens) and tokens[opening].is_sign("(") else None
+    closed = closing_bracket(tokens, opening) if opening < len(tokens) and tokens[opening].is_sign("(") else None
     if closed is None:
         raise NotProvenError("the outermost aggregation's brackets were not found in the text")
     return closed + 1

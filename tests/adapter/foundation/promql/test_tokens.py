@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.promql.tokens import TokenKind, closing, nests_deeper_than, tokens_of
+from adapter.foundation.promql.tokens import TokenKind, closing_bracket, nests_deeper_than, tokens_of
 
 
 def test_signs_within_strings_and_comments_are_not_tokens() -> None:
@@ -20,7 +20,7 @@ def test_signs_within_strings_and_comments_are_not_tokens() -> None:
     [("(a)", 2), ("((a)[5m:])", 8), ("(a", None), ("(a]", None), ('(a{b=")"})', 7)],
 )
 def test_the_closing_bracket_is_found(query: str, closed_at: int | None) -> None:
-    assert closing(tokens_of(query), 0) == closed_at
+    assert closing_bracket(tokens_of(query), 0) == closed_at
 
 
 @given(st.text(alphabet="ab(){}[]\"'`\\#\n \t=~5m,+é"))

@@ -184,7 +184,7 @@ def test_only_the_nodes_whose_pods_have_changed_are_computed_again() -> None:
     before = pods_by_place([a_pod(f"{node}-{number}", node, bound_at=END) for node in "abc" for number in range(4)])
     made.build(NODES, before, None, END)
     assert len(seen) == 12
-    after = pods_by_place([*before.by_namespace["shop"], a_pod("new", "b", bound_at=END)]).kept(before)
+    after = pods_by_place([*before.by_namespace["shop"], a_pod("new", "b", bound_at=END)]).reuse_tuples(before)
     assert made.build(NODES, after, None, END).requested["pods"].tolist() == [4, 5, 4]
     assert len(seen) == 12 + 5
     made.build(NODES, after, loads({"a": 0.5}), END + 30.0)
@@ -215,7 +215,7 @@ def test_columns_that_are_kept_up_to_date_equal_new_ones(
         pods: list[ClusterPod] = [
             a_pod(name, node, asks, bound_at=bound) for name, (node, asks, bound) in moment.items()
         ]
-        before = pods_by_place(pods).kept(before)
+        before = pods_by_place(pods).reuse_tuples(before)
         load = loads({"a": 0.1, "c": 0.2}) if has_loads else None
         assert same(kept.build(NODES, before, load, END), builder().build(NODES, before, load, END))
 

@@ -77,7 +77,7 @@ class ServedKinds:
 
     def _refuse_silence(self, kind: ObjectKind, error: UnknownResourceError) -> None:
         """Raise UnreachableError if the server of the kind's group does not answer, so that its kinds are not known."""
-        failing = [each for each in self._discovery.failing if each.partition("/")[0] == kind.group]
+        failing = [each for each in self._discovery.failing_versions if each.partition("/")[0] == kind.group]
         if failing:
             raise UnreachableError(f"the server of {failing[0]} does not answer") from error
 

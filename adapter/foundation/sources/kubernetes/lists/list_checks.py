@@ -157,7 +157,7 @@ class UnreadObjects:
         key = (found.namespace, found.name) if found else (None, f"(one without a name, number {len(self._listed)})")
         self._listed[key] = reason
 
-    def listed(self) -> int:
+    def count_left_out(self) -> int:
         """Return the number of items of the current list that are left out."""
         return len(self._listed)
 

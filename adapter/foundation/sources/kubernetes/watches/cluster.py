@@ -59,7 +59,7 @@ class KindWatch:
                 self.reflector.run(self._ended)
             if not stop.is_set():
                 self._ended = threading.Event()
-                self.reflector = self._reflector_of(self._discovery.served(self.reflector.resource))
+                self.reflector = self._reflector_of(self._discovery.preferred_version(self.reflector.resource))
 
     def _reflector_of(self, resource: Resource) -> Reflector[PartialObjectMetadata]:
         which = ListWatch(resource)
@@ -68,7 +68,10 @@ class KindWatch:
     def _follow_version(self, error: KubernetesError) -> None:
         """End the reflector if its version was not found, and the server now has the kind in another one."""
         resource = self.reflector.resource
-        if isinstance(error, NotFoundError) and self._discovery.served(resource, ask=True).version != resource.version:
+        if (
+            isinstance(error, NotFoundError)
+            and self._discovery.preferred_version(resource, ask=True).version != resource.version
+        ):
             self._ended.set()
 
 
@@ -109,7 +112,7 @@ class ClusterObjects:
         """Return the namespaces with objects of the kind. The first call starts its watch. Raises ObjectsError."""
         return self._index(resource).namespaces()
 
-    def synced(self, resource: Resource) -> bool:
+    def is_synced(self, resource: Resource) -> bool:
         """Return whether the first list of the kind is complete; False for a kind that is not watched. Never raises."""
         watched = self._watched.get(resource.qualified)
         return watched is not None and watched.reflector.synced

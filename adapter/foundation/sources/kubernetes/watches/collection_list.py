@@ -152,7 +152,7 @@ class CollectionList(Generic[T]):
     def _replace(self, replacement: Replacement[T], readable: int) -> None:
         """Replace the store's content by a complete list."""
         left_out = self._objects.left_out
-        if not readable and left_out.listed():
+        if not readable and left_out.count_left_out():
             raise UnexpectedResponseError(f"GET {self._path}: not a list of objects: none of its items can be read")
         if self._confirmation.believes(replacement, readable):
             replacement.commit()

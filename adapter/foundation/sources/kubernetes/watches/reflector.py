@@ -95,7 +95,7 @@ class Reflector(Generic[T]):
         self._refused: tuple[ForbiddenError | NotFoundError, float] | None = None
         self.tried = threading.Event()
         """Set once the first list is in the store, or has failed."""
-        settings.telemetry.synced(self.resource.qualified, synced=False)
+        settings.telemetry.set_synced(self.resource.qualified, synced=False)
 
     @property
     def refusal(self) -> ForbiddenError | NotFoundError | None:
@@ -169,7 +169,7 @@ class Reflector(Generic[T]):
             self._version = None
         # A server that shuts down answers 429, and may be another one at the next attempt.
         self._was_away = True
-        self._settings.telemetry.failed(self.resource.qualified, type(error).__name__)
+        self._settings.telemetry.count_failure(self.resource.qualified, type(error).__name__)
         level = (
             logging.DEBUG if type(error) is type(self.failure) or isinstance(error, ExpiredError) else logging.WARNING
         )
@@ -211,7 +211,7 @@ class Reflector(Generic[T]):
     def _now_synced(self) -> None:
         self.synced = True
         self.tried.set()
-        self._settings.telemetry.synced(self.resource.qualified, synced=True)
+        self._settings.telemetry.set_synced(self.resource.qualified, synced=True)
         logger.info("%s: %d objects listed", self.resource.qualified, len(self._objects))
 
     def _stood_seconds(self) -> float:

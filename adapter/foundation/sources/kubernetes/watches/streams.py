@@ -78,7 +78,7 @@ class CollectionReader:
     def note_heard(self) -> None:
         """Note that the server has sent something."""
         resource = self._list_watch.resource.qualified
-        self._settings.telemetry.heard(resource, self._settings.wall_clock())
+        self._settings.telemetry.set_last_contact(resource, self._settings.wall_clock())
 
 
 def lines_of(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:

@@ -38,7 +38,7 @@ class _Families:
         with self._lock:
             self._known.add(backend)
 
-    def queried(self, backend: str, kind: str, result: str, seconds: float) -> None:
+    def count_query(self, backend: str, kind: str, result: str, seconds: float) -> None:
         """Count one query."""
         with self._lock:
             if backend not in self._known:
@@ -81,11 +81,11 @@ class BackendTelemetry:
         """Return the counter of the queries to the Prometheus of the flags, which has a name while others have one."""
         return _OneBackend(FLAGS_BACKEND, self)
 
-    def queried(self, backend: str, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+    def count_query(self, backend: str, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
         """Count one query to a backend."""
-        self._all.queried(kind=kind, path=path, server=server, result=result, seconds=seconds)
+        self._all.count_query(kind=kind, path=path, server=server, result=result, seconds=seconds)
         if self._families is not None:
-            self._families.queried(backend, kind, result, seconds)
+            self._families.count_query(backend, kind, result, seconds)
 
     def keep(self, backends: Collection[str]) -> None:
         """Forget the metrics of all backends that are not listed; without any, also those of the flags' Prometheus."""
@@ -122,6 +122,6 @@ class _OneBackend:
     name: str
     telemetry: BackendTelemetry
 
-    def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+    def count_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
         """Count one query."""
-        self.telemetry.queried(self.name, kind=kind, path=path, server=server, result=result, seconds=seconds)
+        self.telemetry.count_query(self.name, kind=kind, path=path, server=server, result=result, seconds=seconds)

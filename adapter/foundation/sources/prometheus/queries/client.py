@@ -104,7 +104,7 @@ class PrometheusClient:
         evaluated_at = float(math.floor(self._clock())) if at is None else round(at, 3)
         parameters = (("query", query), ("time", _timestamp(evaluated_at)), ("timeout", f"{timeout_seconds:.3f}"))
         question = SentQuery(query, "instant", _QUERY_PATH, parameters, VECTOR, limits, Deadline(timeout_seconds))
-        with self._sender.counted(question):
+        with self._sender.count_result(question):
             answer = self._ask_current(question)
             return read_instant(query, answer.body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
 
@@ -187,7 +187,7 @@ class PrometheusClient:
         )
         elements = AnswerLimits(limits.max_bytes, limits.max_series)
         question = SentQuery(query, "range", _RANGE_PATH, parameters, MATRIX, elements, deadline)
-        with self._sender.counted(question):
+        with self._sender.count_result(question):
             yield self._ask_current(question)
 
     def series(
@@ -235,7 +235,7 @@ class PrometheusClient:
 
     @contextmanager
     def _stream_answer(self, question: SentQuery) -> Iterator[Iterable[bytes]]:
-        with self._sender.counted(question):
+        with self._sender.count_result(question):
             with self._sender.success(question) as answer:
                 refuse_other_time(question.asked, answer.headers, self._clock())
                 yield answer
@@ -254,7 +254,7 @@ class PrometheusClient:
         parameters = (("query", TIME_QUERY), ("timeout", f"{timeout_seconds:.3f}"))
         deadline = Deadline(timeout_seconds)
         question = SentQuery(TIME_QUERY, "clock", _QUERY_PATH, parameters, VECTOR, TIME_LIMITS, deadline)
-        with self._sender.counted(question):
+        with self._sender.count_result(question):
             return stated_time(self._sender.ask(question).body).present
 
 

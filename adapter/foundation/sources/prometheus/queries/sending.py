@@ -49,7 +49,7 @@ class QuerySender:
         self._pace = pace
 
     @contextmanager
-    def counted(self, question: SentQuery) -> Iterator[None]:
+    def count_result(self, question: SentQuery) -> Iterator[None]:
         """Count the result and the duration of a query."""
         began = time.monotonic()
         result = "ok"
@@ -60,7 +60,7 @@ class QuerySender:
             raise
         finally:
             if self._telemetry is not None:
-                self._telemetry.queried(
+                self._telemetry.count_query(
                     kind=question.kind,
                     path=question.path,
                     server=self._server.endpoint.shown,
@@ -81,12 +81,12 @@ class QuerySender:
         with ExitStack() as stack:
             answer = stack.enter_context(self._open_answer(question, verb))
             if answer.status in _POST_REFUSED and verb == "POST":
-                answer.beginning()
+                answer.read_beginning()
                 stack.close()
                 self._verb = "GET"
                 answer = stack.enter_context(self._open_answer(question, "GET"))
             if not answer.is_success:
-                refusal = answer.beginning()
+                refusal = answer.read_beginning()
                 # Only after an answer without an error is the connection used for the next request.
                 stack.close()
                 self._server.success(question.asked, refusal)
@@ -100,4 +100,4 @@ class QuerySender:
             max_bytes=question.limits.max_bytes,
             watch=ElementGuard(question.asked, question.shape, question.limits, self._pace),
         )
-        return self._server.opened(question.asked, request, question.deadline)
+        return self._server.open_answer(question.asked, request, question.deadline)

@@ -40,7 +40,7 @@ TRANSPORT_ERRORS = (
     BodyTooLargeError,
     BodyUnreadableError,
 )
-"""The exceptions that `Transport.opened` raises."""
+"""The exceptions that `Transport.open_answer` raises."""
 
 _SHOWN_BODY_BYTES = 200
 _TOO_LONG = {

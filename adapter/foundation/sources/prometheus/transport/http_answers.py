@@ -78,7 +78,7 @@ class OpenAnswer:
         self._deadline = deadline
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the body, decompressed, in pieces of at most 64 KiB. Raises what `Transport.opened` raises."""
+        """Yield the body, decompressed, in pieces of at most 64 KiB. Raises what `Transport.open_answer` raises."""
         size = 0
         for piece in self._pieces:
             size += len(piece)
@@ -91,8 +91,8 @@ class OpenAnswer:
     def is_success(self) -> bool:
         return 200 <= self.status < 300
 
-    def beginning(self) -> HttpAnswer:
-        """Read only as much of the body as an error message needs. Raises what `Transport.opened` raises."""
+    def read_beginning(self) -> HttpAnswer:
+        """Read only as much of the body as an error message needs. Raises what `Transport.open_answer` raises."""
         body = bytearray()
         for piece in self:
             body += piece
@@ -101,7 +101,7 @@ class OpenAnswer:
         return self._without_secrets(body)
 
     def whole(self) -> HttpAnswer:
-        """Read the body to its end; large bodies wait for each other. Raises what `Transport.opened` raises."""
+        """Read the body to its end; large bodies wait for each other. Raises what `Transport.open_answer` raises."""
         body = ReceivedBody()
         with self._memory.receiving(body):
             for piece in self:

@@ -44,7 +44,7 @@ class ApiRequest:
     watch: Callable[[bytearray], None] = watch_nothing
     """Called with the body after each piece; ends the request by raising an error."""
 
-    def narrowed(self, matchers: Matchers | None) -> ApiRequest:
+    def narrow(self, matchers: Matchers | None) -> ApiRequest:
         """Return the request, restricted to series that match the matchers. Raises UnreadableForMatchersError."""
         if matchers is None or self.path.startswith(_WITHOUT_SERIES):
             return self

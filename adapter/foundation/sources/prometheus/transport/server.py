@@ -45,13 +45,13 @@ class Server:
 
         `asked` names the request in the PrometheusError if there is no answer.
         """
-        with self.opened(asked, request, deadline) as answer:
-            return answer.whole() if answer.is_success else answer.beginning()
+        with self.open_answer(asked, request, deadline) as answer:
+            return answer.whole() if answer.is_success else answer.read_beginning()
 
     @contextmanager
-    def opened(self, asked: str, request: ApiRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
+    def open_answer(self, asked: str, request: ApiRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
         """Yield the answer when its head has arrived; read its body inside the `with` block. Raises PrometheusError."""
-        narrowed = request.narrowed(self._matchers)
+        narrowed = request.narrow(self._matchers)
         every = {
             "Accept": "application/json",
             # On one machine, compression takes both sides longer than sending the bytes: 340 ms for 9 MB.
@@ -66,7 +66,7 @@ class Server:
         secrets = secrets_of(own, (value for _, value in self.endpoint.parameters))
         try:
             http = narrowed.http(self.endpoint, {**every, **own}, secrets)
-            with self._transport.opened(http, deadline) as answer:
+            with self._transport.open_answer(http, deadline) as answer:
                 yield answer
         except TRANSPORT_ERRORS as e:
             raise transport_failure(asked, e, self.endpoint, deadline, self._read_seconds) from e

@@ -84,7 +84,7 @@ class Transport:
         """When each connection was made, in monotonic seconds."""
 
     @contextmanager
-    def opened(self, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
+    def open_answer(self, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
         """Send the request, and yield the answer when its head has arrived; read its body inside the `with` block.
 
         A connection whose answer was not read to its end is closed. Raises OSError (DeadlinePassedError and

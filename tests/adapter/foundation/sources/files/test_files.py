@@ -139,11 +139,11 @@ def test_other_files_are_ignored(folder: Folder) -> None:
 
 
 def test_nothing_is_known_before_the_first_refresh(folder: Folder) -> None:
-    assert not folder.source.synced(PODS)
+    assert not folder.source.is_synced(PODS)
     with pytest.raises(ObjectsNotSyncedError, match="have not been read yet"):
         folder.source.names(PODS, "shop", EVERYTHING)
     folder.source.refresh()
-    assert folder.source.synced(PODS)
+    assert folder.source.is_synced(PODS)
     assert folder.source.names(PODS, "shop", EVERYTHING) == ()
 
 
@@ -362,7 +362,7 @@ def test_a_definition_in_the_folder_makes_its_kind_known(folder: Folder, name: s
     assert folder.new_reports() == []
     (folder.path / name).unlink()
     folder.source.refresh()
-    assert not folder.source.synced(widgets)
+    assert not folder.source.is_synced(widgets)
     with pytest.raises(ObjectsNotServedError, match="neither built in nor defined"):
         folder.source.names(widgets, "shop", EVERYTHING)
 

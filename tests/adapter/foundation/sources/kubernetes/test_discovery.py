@@ -48,7 +48,7 @@ def test_all_kinds_are_found(server: FakeApiServer, client: KubernetesClient, ag
     assert known(discovery) == {*BUILT_IN, WIDGETS, GADGETS_BETA}
     assert discovery.resource("", "widget") == WIDGETS
     assert discovery.resource("shop", "GADGETS") == GADGETS_BETA
-    assert discovery.failing == ()
+    assert discovery.failing_versions == ()
 
 
 @pytest.mark.parametrize("aggregated", [True, False], ids=["aggregated", "legacy"])
@@ -82,12 +82,12 @@ def test_a_group_whose_server_is_unavailable_keeps_its_known_kinds(
     discovery.refresh()
     server.stale.add("shop.example")
     discovery.refresh()
-    assert discovery.failing == ("shop.example/v1",)
+    assert discovery.failing_versions == ("shop.example/v1",)
     assert discovery.resource("", "widgets") == WIDGETS
     assert discovery.resource("", "pods").kind == "Pod"
     server.stale.clear()
     discovery.refresh()
-    assert not discovery.failing
+    assert not discovery.failing_versions
 
 
 def test_metrics_served_by_this_program_do_not_count_as_kinds(server: FakeApiServer, client: KubernetesClient) -> None:

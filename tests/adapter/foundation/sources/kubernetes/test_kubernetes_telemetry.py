@@ -10,9 +10,9 @@ from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetr
 def test_all_metrics_of_a_watch_begin_with_the_prefix_of_the_program() -> None:
     registry = CollectorRegistry()
     metrics = WatchMetrics(registry, "tidewatch_recommender")
-    metrics.synced("pods", synced=True)
-    metrics.heard("pods", 1000.0)
-    metrics.failed("pods", "ServerError")
+    metrics.set_synced("pods", synced=True)
+    metrics.set_last_contact("pods", 1000.0)
+    metrics.count_failure("pods", "ServerError")
     metrics.left_out("pods", 3)
     names = {metric.name for metric in registry.collect()}
     assert names == {

@@ -140,7 +140,7 @@ def test_the_last_good_token_of_a_service_account_is_sent_while_the_file_has_non
 def test_requests_have_the_given_query_and_credentials(tmp_path: Path) -> None:
     found = plain_access(kubeconfig(tmp_path, {"insecure-skip-tls-verify": True}, {"token": "t"}), None)
     assert found is not None
-    url, headers = PlainTransport(found).prepared("GET", "/api", {"labelSelector": "a=b,c in (d)"}, {"Accept": "x"})
+    url, headers = PlainTransport(found).prepare("GET", "/api", {"labelSelector": "a=b,c in (d)"}, {"Accept": "x"})
     assert url == "https://a:6443/api?labelSelector=a%3Db%2Cc%20in%20%28d%29"
     assert headers == {"Accept": "x", "authorization": "Bearer t"}
 

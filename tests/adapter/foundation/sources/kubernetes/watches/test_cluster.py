@@ -62,7 +62,7 @@ def test_a_cluster_is_an_object_source(cluster: ClusterObjects) -> None:
 def test_pods_are_watched_from_the_start(server: FakeApiServer, cluster: ClusterObjects, tasks: Tasks) -> None:
     server.put("pods", "shop", "a", {"app": "web"})
     server.put("pods", "chat", "b", {"app": "web"})
-    until(lambda: cluster.synced(PODS))
+    until(lambda: cluster.is_synced(PODS))
     until(lambda: cluster.names(PODS, "shop", parse_selector("app=web")) == ("a",))
     until(lambda: cluster.namespaces_of(PODS) == ("chat", "shop"))
     assert tasks.names == ["discovery", "watch pods"]
@@ -79,12 +79,12 @@ def test_other_kinds_are_watched_from_their_first_request(
     server: FakeApiServer, cluster: ClusterObjects, tasks: Tasks
 ) -> None:
     server.put("deployments", "shop", "web", {"tier": "front"})
-    assert not cluster.synced(DEPLOYMENTS)
+    assert not cluster.is_synced(DEPLOYMENTS)
     assert not server.asked("list", "deployments")
     not_yet = r"^deployments\.apps: the first list has not arrived yet"
     with unanswered(server), pytest.raises(ObjectsNotSyncedError, match=not_yet):
         cluster.names(DEPLOYMENTS, "shop", EVERYTHING)
-    until(lambda: cluster.synced(DEPLOYMENTS))
+    until(lambda: cluster.is_synced(DEPLOYMENTS))
     assert cluster.names(DEPLOYMENTS, "shop", EVERYTHING) == ("web",)
     assert tasks.names.count("watch deployments.apps") == 1
 
@@ -108,7 +108,7 @@ def test_a_request_for_namespaces_starts_a_watch(server: FakeApiServer, cluster:
     server.put("services", "shop", "front")
     with unanswered(server), pytest.raises(ObjectsNotSyncedError):
         cluster.namespaces_of(SERVICES)
-    until(lambda: cluster.synced(SERVICES))
+    until(lambda: cluster.is_synced(SERVICES))
     assert cluster.namespaces_of(SERVICES) == ("shop",)
 
 
@@ -125,7 +125,7 @@ def test_objects_that_cannot_be_read_are_counted_by_namespace(server: FakeApiSer
     fine = '{"metadata":{"name":"web-0","namespace":"shop"}}'
     head = '"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1"'
     body = f'{{{head},"metadata":{{"resourceVersion":"1"}},"items":[{odd},{fine}]}}'
-    until(lambda: cluster.synced(PODS))
+    until(lambda: cluster.is_synced(PODS))
     server.faults.append(Fault("list", "garbage", body=body.encode()))
 
     assert cluster.unreadable(SERVICES, None) == 0, "nothing is known of a kind that is not watched"
@@ -137,7 +137,7 @@ def test_a_request_for_labels_starts_a_watch(server: FakeApiServer, cluster: Clu
     server.put("services", "shop", "front", {"tier": "a"})
     with unanswered(server), pytest.raises(ObjectsNotSyncedError):
         cluster.labels_of(SERVICES, "shop", "front")
-    until(lambda: cluster.synced(SERVICES))
+    until(lambda: cluster.is_synced(SERVICES))
     assert cluster.labels_of(SERVICES, "shop", "front") == {"tier": "a"}
 
 
@@ -161,7 +161,7 @@ def test_the_error_for_a_forbidden_kind_names_the_permission_until_it_is_granted
     server.forbid("list", resource.plural)
     until(lambda: isinstance(failure_of(cluster, resource), ObjectsForbiddenError))
     assert str(failure_of(cluster, resource)).startswith(needed)
-    until(lambda: cluster.synced(PODS))
+    until(lambda: cluster.is_synced(PODS))
     server.allow("list", resource.plural)
     until(lambda: failure_of(cluster, resource) is None)
 
@@ -175,7 +175,7 @@ def test_a_revoked_permission_is_reported_instead_of_known_objects(
     server.forbid("watch", "pods")
     server.expire_watches()
     until(lambda: isinstance(failure_of(cluster, PODS), ObjectsForbiddenError))
-    assert cluster.synced(PODS)
+    assert cluster.is_synced(PODS)
 
 
 @pytest.mark.parametrize("code", [403, 404])

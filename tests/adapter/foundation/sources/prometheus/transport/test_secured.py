@@ -100,7 +100,7 @@ def test_an_open_connection_is_not_reused_once_its_authority_is_untrusted(tmp_pa
         transport = Transport(endpoint, size=1, connect_seconds=10, read_seconds=10, tls=lambda: trusted[present[0]])
 
         def ask() -> int:
-            with transport.opened(HttpRequest("GET", "/", {}, None, 100), Deadline(10)) as answer:
+            with transport.open_answer(HttpRequest("GET", "/", {}, None, 100), Deadline(10)) as answer:
                 return answer.whole().status
 
         assert (ask(), ask(), server.connections) == (200, 200, 1)
