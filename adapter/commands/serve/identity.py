@@ -94,7 +94,7 @@ def _know_front_proxy(
         store: SingleObject[authentication_config_map.ConfigMap] = SingleObject(
             authentication_config_map.NAME, lookup.take
         )
-        reflector = Reflector(client, which, authentication_config_map.ConfigMap, store, settings, lookup.failed)
+        reflector = Reflector(client, which, authentication_config_map.ConfigMap, store, settings, lookup.note_failure)
         context.tasks.running("watch configmaps", reflector.run, reads_only=True)
 
     def probe() -> str | None:

@@ -123,7 +123,7 @@ class RuleObjectStatuses:
         """Write at most `most` of the statuses that are due in a namespace."""
         began = self._clock()
         with self._pace.slice():
-            known = list(objects.judged(files))
+            known = list(objects.judge(files))
         again, written = math.inf, 0
         for each in known:
             wait = self._settle(each, may_write=written < most)

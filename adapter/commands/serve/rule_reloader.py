@@ -102,7 +102,7 @@ class RuleReloader:
         now = time.monotonic()
         if now - self._resolved_at >= RESOLVE_AGAIN_SECONDS and _waits_for_a_kind(self.rulebook):
             self._resolved_at = now
-            judge = self._trials.remembered if self._trials else None
+            judge = self._trials.last_refusal if self._trials else None
             renewed = parse_rulebook(self._documents, self._resolve, judge)
             if renewed.refused != self.rulebook.refused:
                 self._take_in(renewed, files_are_good=not (self._broken or self._followed.is_refused))

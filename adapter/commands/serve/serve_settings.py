@@ -210,7 +210,7 @@ def _server(values: FlagValues, certificate: ServingCertificate, materials: Call
         tls=TlsSettings(
             certificate_file=certificate.certificate_file,
             key_file=certificate.key_file,
-            client_authorities=materials.trusted if materials.settings.asks_for_certificates else None,
+            client_authorities=materials.trusted_cas if materials.settings.asks_for_certificates else None,
             min_version=tls.min_version,
             cipher_suites=tls.cipher_suites,
         ),

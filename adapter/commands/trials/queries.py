@@ -82,7 +82,7 @@ class QueryTrials:
         left_alone: set[Hashable] = {rule.content for rule in rules}
         return partial(self._refusal_of, TrialBudget(), left_alone)
 
-    def remembered(self, rule: Rule | ResourceRule) -> str | None:
+    def last_refusal(self, rule: Rule | ResourceRule) -> str | None:
         """Return why Prometheus refused the rule when it was last tried; None if it did not."""
         return self._refused.get(rule.content)
 

@@ -63,7 +63,7 @@ class Match:
     names: tuple[tuple[str, int], ...]
     """Names and numbers of the named groups; several groups may have the same name, as in Go."""
 
-    def named(self, name: str) -> str | None:
+    def group(self, name: str) -> str | None:
         """Return the text of the first participating group of this name; None if there is none."""
         texts = (self.groups[number] for known, number in self.names if known == name)
         return next((text for text in texts if text is not None), None)

@@ -51,7 +51,7 @@ class Telemetry:
         self._freshness = {group: freshness.labels(group) for group in VERSIONS}
         self._counted: dict[tuple[str, str, int], Counter] = {}
 
-    def answered(self, group: str, verb: str, code: int, seconds: float) -> None:
+    def count_request(self, group: str, verb: str, code: int, seconds: float) -> None:
         """Count a request; `group` is one of `GROUPS`."""
         key = (group, verb if verb in _KNOWN_VERBS else "OTHER", code)
         counted = self._counted.get(key)
@@ -60,7 +60,7 @@ class Telemetry:
         counted.inc()
         self._durations[group].observe(seconds)
 
-    def served(self, group: str, age_seconds: float) -> None:
+    def observe_age(self, group: str, age_seconds: float) -> None:
         """Observe the age of an answer with values."""
         self._age.observe(age_seconds)
         self._freshness[group].observe(age_seconds)

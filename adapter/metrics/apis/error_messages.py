@@ -70,7 +70,7 @@ def no_data(what: str, command: str = "") -> ApiError:
 
 
 @contextmanager
-def fetching(what: str, command: str = "", *, beside: str = "") -> Iterator[None]:
+def translate_reading_errors(what: str, command: str = "", *, beside: str = "") -> Iterator[None]:
     """Turn a ReadingError into the ApiError that states it.
 
     `command` explains more. The error names it if the metric has no value and neither the request nor Prometheus is at

@@ -133,7 +133,7 @@ class Handler:
         started = self._services.timer()
         response = render_response(self._response(answer, request), request)
         seconds = self._services.timer() - started
-        self._services.telemetry.answered(routing.group_of(request.path), request.method, response.status, seconds)
+        self._services.telemetry.count_request(routing.group_of(request.path), request.method, response.status, seconds)
         return response
 
     def _response(self, answer: Callable[[Request], Response], request: Request) -> Response:
@@ -197,7 +197,7 @@ class Handler:
 
     def _values(self, group: str, answered: AnswerValues, request: Request) -> Response:
         # The answer is from the future if the clock was set back since; a negative age would lower a sum.
-        self._services.telemetry.served(group, max(0.0, self._services.wall() - answered.evaluated_at))
+        self._services.telemetry.observe_age(group, max(0.0, self._services.wall() - answered.evaluated_at))
         if not answered.warnings:
             return Response(200, answered.body, gzipped=answered.gzipped)
         headers = warning_headers(answered.warnings, request.header("User-Agent"))

@@ -126,7 +126,7 @@ class Lookup:
             self._taken = good
             self._materials.take(LookedUp(*good))
 
-    def failed(self, error: KubernetesError) -> None:
+    def note_failure(self, error: KubernetesError) -> None:
         """Record that the ConfigMap cannot be read."""
         hint = f": {READER_ROLE}" if isinstance(error, ForbiddenError) else ""
         self._report(f"{WHERE} cannot be read: {error}{hint}")

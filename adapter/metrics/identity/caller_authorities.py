@@ -124,7 +124,7 @@ class CallerCAs:
                 self._take()
         return self._material
 
-    def trusted(self) -> frozenset[bytes]:
+    def trusted_cas(self) -> frozenset[bytes]:
         """Return the CAs that TLS must trust now, in DER."""
         return self.current().trusted
 

@@ -34,6 +34,6 @@ class Failure:
         """Return an error as a value."""
         return cls(type(error), error.message, public_message=error.public_message)
 
-    def raised(self) -> ReadingError:
+    def to_error(self) -> ReadingError:
         """Return an error to raise."""
         return self.error(self.message, public_message=self.public_message)

@@ -100,7 +100,7 @@ class PrometheusUptime:
         """When it started, by the monotonic clock of this process."""
         self._due = 0.0
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Note that Prometheus has answered just now."""
         now, wall = self._clock.monotonic(), self._clock.wall()
         with self._lock:
@@ -112,7 +112,7 @@ class PrometheusUptime:
             if self._away:
                 self._away, self._back, self._due = False, now, 0.0
 
-    def failed(self, error: PrometheusError, began: float) -> None:
+    def note_failure(self, error: PrometheusError, began: float) -> None:
         """Note that a request failed. A server that refuses a query is up.
 
         So is a server that answered other requests while this one timed out. `began` is when the request was sent, in
@@ -126,7 +126,7 @@ class PrometheusUptime:
                 self._away = True
                 return
         if not isinstance(error, _DOUBTFUL):
-            self.answered()
+            self.note_answer()
 
     def last_answer(self) -> float | None:
         """Return when Prometheus last answered, in Unix seconds; None if a request has failed after that."""

@@ -109,7 +109,7 @@ class Readings:
         self._loop = RefreshLoop(self._sources, self._cataloguer, self._rule_objects, telemetry, self._states)
         self._scheduler = self._loop.scheduler
         self._current_readings = CurrentReadings(self._sources, self._scheduler)
-        self._answering = MetricAnswers(self._sources, telemetry.dropped, self._current_readings)
+        self._answering = MetricAnswers(self._sources, telemetry.count_dropped_samples, self._current_readings)
         self._usage = UsageAnswers(self._sources, self._scheduler, self._current_readings.current)
         self._usage.prepare(self.catalogue)
         self._explainer = Explainer(self._sources, HASTY)
@@ -192,7 +192,7 @@ class Readings:
         catalogue, rulebook, look_ups = self.catalogue, self._cataloguer.rulebook, self.look_ups()
         own = self._rule_objects.namespaces.get(question.namespace or "")
         if own is not None and not serves(catalogue, question):
-            notes = (*notes, *refused_objects(own.judged(catalogue)))
+            notes = (*notes, *refused_objects(own.judge(catalogue)))
             if serves(own.catalogue, question):
                 catalogue, look_ups = own.catalogue, own.look_ups
                 rulebook = Rulebook(tuple(each.rule for each in look_ups))
@@ -279,4 +279,4 @@ class Readings:
             failing=self._states.failing,
         )
         held = asked.holdings.total
-        return replace(of_files, objects=states, distrusted=asked.distrusted(), values_held=held)
+        return replace(of_files, objects=states, distrusted=asked.count_distrusted_plans(), values_held=held)

@@ -81,17 +81,17 @@ class ReadingsTelemetry:
         """Collect the gauges from this function with every scrape. To be called once."""
         self._registry.register(_OverviewCollector(overview))
 
-    def dropped(self, tally: Tally[Dropped]) -> None:
+    def count_dropped_samples(self, tally: Tally[Dropped]) -> None:
         """Count samples that were dropped."""
         for reason, number in tally.items():
             if number:
                 self._dropped.labels(reason.value).inc(number)
 
-    def refreshed(self, result: str) -> None:
+    def count_refresh(self, result: str) -> None:
         """Count a refresh."""
         self._refreshes.labels(result).inc()
 
-    def narrowed(self, rule: str, refused: PlanKind) -> None:
+    def count_refused_plan(self, rule: str, refused: PlanKind) -> None:
         """Count a plan that Prometheus refused."""
         self._narrowings.labels(rule, refused.value).inc()
 

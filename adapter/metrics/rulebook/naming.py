@@ -145,6 +145,6 @@ def _texts(parts: tuple[str | GroupReference, ...], match: Match) -> Iterable[st
         if isinstance(part, str):
             yield part
         elif part.number is None:
-            yield match.named(part.name) or ""
+            yield match.group(part.name) or ""
         elif part.number < len(match.groups):
             yield match.groups[part.number] or ""

@@ -54,7 +54,7 @@ class LabelTemplate:
         if found is None:
             return None
         try:
-            return resolve(found.named("group") or "", found.named("resource") or "")
+            return resolve(found.group("group") or "", found.group("resource") or "")
         except UnknownResourceError:
             return None
 

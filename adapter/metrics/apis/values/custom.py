@@ -9,7 +9,14 @@ from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.objects.selectors import Selector, SelectorError
 from adapter.foundation.web.prepared import Body, PreparedBodies
-from adapter.metrics.apis.error_messages import NOT_LISTED, empty_is_error, fetching, no_data, not_found, not_known
+from adapter.metrics.apis.error_messages import (
+    NOT_LISTED,
+    empty_is_error,
+    no_data,
+    not_found,
+    not_known,
+    translate_reading_errors,
+)
 from adapter.metrics.apis.routing import ALL_OBJECTS, CustomValues
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
@@ -49,7 +56,7 @@ class CustomMetrics:
             _require_name(asked, resource)
             # `explain` explains the values of all such objects, not those that are restricted to one namespace.
             command = ""
-        with fetching(what, command, beside=_describe_narrowing(metric, asked)):
+        with translate_reading_errors(what, command, beside=_describe_narrowing(metric, asked)):
             answer = self._provider.objects(metric, asked.namespace, which, metric_selector)
         if not answer.values and empty_is_error(metric, otherwise=self._services.empty_is_error):
             raise no_data(what, command)
@@ -80,7 +87,7 @@ class CustomMetrics:
             raise ApiError(400, f"unable to use the metric's selector: {e}") from e
 
     def _find(self, asked: CustomValues) -> tuple[Metric, Resource]:
-        with fetching(_metric_text(asked)):
+        with translate_reading_errors(_metric_text(asked)):
             metric = served_metric(self._provider, asked.namespace, lambda each: self._find_metric(each, asked))
         if metric is None or metric.resource is None:
             what, command, formerly = _metric_text(asked), self._command(asked), _without_name(asked)

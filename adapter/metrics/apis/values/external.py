@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.web.prepared import Body, PreparedBodies
-from adapter.metrics.apis.error_messages import empty_is_error, fetching, no_data, not_found, not_known
+from adapter.metrics.apis.error_messages import empty_is_error, no_data, not_found, not_known, translate_reading_errors
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.parameters import parameters, refuse_fields, refuse_watch, selector
@@ -49,7 +49,7 @@ class ExternalMetrics:
             raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
         what = f"metric {asked.metric} for external"
         command = self._command(asked)
-        with fetching(what):
+        with translate_reading_errors(what):
             metric = served_metric(self._provider, asked.namespace, lambda each: each.find_external(asked.metric))
         if metric is None:
             why = self._hints.for_not_looked_up(Api.EXTERNAL, asked.metric, command)
@@ -57,7 +57,7 @@ class ExternalMetrics:
                 raise not_known(what, why, formerly=_formerly(asked))
             raise not_found(what, self._hints.for_missing(asked.metric, command), formerly=_formerly(asked))
         _require_namespace(metric, asked.namespace)
-        with fetching(what, command):
+        with translate_reading_errors(what, command):
             answer = self._provider.external(metric, asked.namespace, metric_selector)
         if not answer.rows and empty_is_error(metric, otherwise=self._services.empty_is_error):
             raise no_data(what, command)

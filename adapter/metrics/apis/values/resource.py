@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.web.negotiation import table_version
 from adapter.foundation.web.prepared import Body, PreparedBodies
-from adapter.metrics.apis.error_messages import fetching
+from adapter.metrics.apis.error_messages import translate_reading_errors
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.field_selectors import parse_field_selector
@@ -78,12 +78,12 @@ class ResourceMetrics:
             namespace = fields.namespace
         # A caller that may only list objects of one name must not learn of others, not even from warnings.
         which = BySelector(labels) if fields.name is None else NamedBySelector(fields.name, labels)
-        with fetching(f"{asked.resource} metrics"):
+        with translate_reading_errors(f"{asked.resource} metrics"):
             answer = self._provider.usage(kind, namespace, which)
         return answer, tuple(item for item in answer.items if fields.matches(item.namespace, item.name))
 
     def _one(self, asked: UsageValues, kind: Resource, name: str) -> UsageAnswer:
-        with fetching(f"{asked.resource} metrics"):
+        with translate_reading_errors(f"{asked.resource} metrics"):
             try:
                 return self._provider.usage(kind, asked.namespace, ByName(name))
             except NoSampleError as e:

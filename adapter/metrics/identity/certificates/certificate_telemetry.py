@@ -47,10 +47,10 @@ class CertificateMetrics:
             registry=registry,
         )
 
-    def shown(self, generation: Generation) -> None:
+    def set_dates(self, generation: Generation) -> None:
         """Set the dates of the certificate."""
         self._dates.show(generation.certificate.not_valid_before_utc, generation.certificate.not_valid_after_utc)
 
-    def published(self, apiservice: str, *, held: bool) -> None:
+    def set_trust(self, apiservice: str, *, held: bool) -> None:
         """Set whether the APIService trusts the certificate."""
         self._published.labels(apiservice).set(held)

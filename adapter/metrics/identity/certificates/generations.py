@@ -39,11 +39,11 @@ class Generation:
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey = field(repr=False, compare=False)
 
-    def expired(self, now: datetime) -> bool:
+    def is_expired(self, now: datetime) -> bool:
         """Return whether the certificate has expired."""
         return now >= self.certificate.not_valid_after_utc
 
-    def due(self, now: datetime) -> bool:
+    def is_due(self, now: datetime) -> bool:
         """Return whether two thirds of its life are over, or it starts so far in the future that a clock was wrong."""
         end = self.certificate.not_valid_after_utc
         made = self.certificate.not_valid_before_utc + issuing.CLOCK_SKEW

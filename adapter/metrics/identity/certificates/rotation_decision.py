@@ -121,7 +121,7 @@ def secret_change(observed: ObservedState, wanted: WantedCertificate, issue: Iss
 def _restore_content(observed: ObservedState, wanted: WantedCertificate, issue: Issue) -> Content:
     """Return content with the generation that this replica presents, or with a new one."""
     shown = observed.shown
-    good = shown is not None and shown.covers(wanted.names) and not shown.expired(observed.now)
+    good = shown is not None and shown.covers(wanted.names) and not shown.is_expired(observed.now)
     current = shown if shown and good else issue(wanted.names)
     return _content(current, None, (), observed, wanted)
 
@@ -136,9 +136,9 @@ def _advance_content(
         # Replicas with other settings have staged it, and would do so again if the next one lacked their names.
         next_names |= names_of(coming.certificate)
         coming = None
-    elif coming and coming.expired(now):
+    elif coming and coming.is_expired(now):
         coming = None
-    if current.expired(now):
+    if current.is_expired(now):
         return _content(coming or issue(wanted.names), None, before, observed, wanted), "it has expired"
     if not current.covers(wanted.names):
         # No client could verify it. The new one also gets its names, which replicas with older settings may still need.
@@ -146,7 +146,7 @@ def _advance_content(
         return _content(issue(names), None, before, observed, wanted), "it is not for the names of the Service"
     if coming and coming.authority in observed.settled:
         return _content(coming, None, before, observed, wanted), "the next one's authority is published"
-    if not coming and current.due(now):
+    if not coming and current.is_due(now):
         return _content(current, issue(next_names), before, observed, wanted), "two thirds of its life are over"
     return _content(current, coming, before, observed, wanted), "the authorities have changed"
 
@@ -213,7 +213,7 @@ def to_show(
     It is the current generation once its authority is settled or more APIServices trust it than the presented one.
     """
     current, shown = content.current, observed.shown
-    if shown is None or shown.expired(observed.now):
+    if shown is None or shown.is_expired(observed.now):
         return current
     more = _count_distrusting(apiservices, shown, wanted) - _count_distrusting(apiservices, current, wanted)
     return current if more > 0 or (more == 0 and current.authority in observed.settled) else shown

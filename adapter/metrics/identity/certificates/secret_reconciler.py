@@ -223,9 +223,9 @@ class CertificateKeeper:
     def _report(self, shown: Generation, states: Mapping[str, ApiServiceState]) -> None:
         if self._events is None:
             return
-        self._events.shown(shown)
+        self._events.set_dates(shown)
         for name, state in states.items():
-            self._events.published(name, held=isinstance(state, Registered) and shown.authority in state.authorities)
+            self._events.set_trust(name, held=isinstance(state, Registered) and shown.authority in state.authorities)
 
     def _secret_rights(self, *, creating: bool = False) -> str:
         wanted = self._wanted.secret

@@ -49,7 +49,7 @@ class CurrentReadings:
             raise AnswerTooOldError(self._too_old(entry, age))
         return reading
 
-    def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
+    def look_when_listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
         """Return what `look` returns; waits for the first list of that kind of objects, but not longer than `until`.
 
         Raises ObjectsError, also if the list does not arrive in time or too many requests already wait for one.
@@ -94,7 +94,7 @@ class CurrentReadings:
         """Wait for the running query; raises at once if it has failed before."""
         query = self._scheduler.query_of(entry)
         if query.settled.is_set() and query.failure is not None:
-            raise query.failure.raised()
+            raise query.failure.to_error()
         backend, namespace = query.key.backend, entry.request.namespace
         if not self._waiting.has_joined(backend, namespace):
             raise self._no_place_error(entry, backend)
@@ -118,7 +118,7 @@ class CurrentReadings:
             if query.reading is not None:
                 return query.reading
             if query.failure is not None:
-                raise query.failure.raised()
+                raise query.failure.to_error()
             if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
                 wait = self._settings.first_answer_wait_seconds
                 late = f"{backend_text(query.key.backend)} did not answer within {wait:g} s, and the query continues"

@@ -34,7 +34,7 @@ T = TypeVar("T")
 class Listing(Protocol):
     """Reads objects whose first list may not have arrived yet. `CurrentReadings` is one, and waits for that list."""
 
-    def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
+    def look_when_listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
         """Return what `look` returns; may wait for the first list until a time in monotonic seconds.
 
         Raises ObjectsError.
@@ -44,7 +44,7 @@ class Listing(Protocol):
 class ReadsWithoutWaiting:
     """Reads the objects that are known now, without waiting for a first list."""
 
-    def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:  # noqa: ARG002 - see Listing
+    def look_when_listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:  # noqa: ARG002 - see Listing
         """Return what `look` returns. Raises ObjectsError."""
         return look()
 
@@ -78,7 +78,7 @@ class MetricAnswers:
             raise NoObjectsMatchError(f"{metric.qualified} describes no objects: ask for it as an external metric")
         look = functools.partial(self._objects.names, metric.resource, namespace, which.selector)
         try:
-            names = self._listing.listed(self._objects, metric.resource, until, look)
+            names = self._listing.look_when_listed(self._objects, metric.resource, until, look)
         except ObjectsError as error:
             raise ObjectsNotKnownError(str(error)) from error
         if not names:
@@ -117,7 +117,7 @@ class MetricAnswers:
         try:
             own = namespace if metric.resource.namespaced else None
             look = functools.partial(self._objects.labels_of, metric.resource, own, name)
-            return self._listing.listed(self._objects, metric.resource, until, look) is not None
+            return self._listing.look_when_listed(self._objects, metric.resource, until, look) is not None
         except ObjectsError as error:
             raise ObjectsNotKnownError(str(error)) from error
 

@@ -95,7 +95,7 @@ class AskingState:
         with self.lock:
             return self.planner.backends()
 
-    def distrusted(self) -> Counter[str]:
+    def count_distrusted_plans(self) -> Counter[str]:
         """Return, by rule id, how many metrics are queried exactly because their plan gave other values."""
         with self.lock:
             return self.planner.plans.distrusted_rules()

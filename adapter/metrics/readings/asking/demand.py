@@ -115,7 +115,7 @@ class Demand:
         if not self._by_namespace[request.namespace]:
             del self._by_namespace[request.namespace]
 
-    def expired(self, entry: DemandEntry, now: float) -> bool:
+    def is_expired(self, entry: DemandEntry, now: float) -> bool:
         """Return whether the request was last repeated so long ago that it must be forgotten.
 
         It is not while Prometheus may have been away since then: a requester that pauses, as while another replica

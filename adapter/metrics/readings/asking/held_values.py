@@ -78,7 +78,7 @@ class HeldValues:
         self.total = 0
         """The number of values held for all queries."""
 
-    def owned(self, namespace: Payer) -> int:
+    def count_owned(self, namespace: Payer) -> int:
         """Return the number of values of a namespace's own queries."""
         return self._owned[namespace]
 

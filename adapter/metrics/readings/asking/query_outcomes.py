@@ -105,7 +105,7 @@ class QueryOutcomes:
         query.reading = reading
         query.failure, query.failures = None, 0
         self.last_success[query.metric.rule.label_value] = reading.evaluated.wall
-        self._telemetry.refreshed("ok")
+        self._telemetry.count_refresh("ok")
         due = query.started_at + query.period
         if not self._lanes.of(query).quiet:
             # If others wait, a slow query pauses for at least as long as it took.
@@ -113,7 +113,7 @@ class QueryOutcomes:
         self._reschedule(query, due)
 
     def _fail(self, change: Change, query: Query, failure: Failure, now: float) -> None:
-        self._telemetry.refreshed("fault" if failure.error is ReadingError else "failed")
+        self._telemetry.count_refresh("fault" if failure.error is ReadingError else "failed")
         if failure.narrows and query.kind is not PlanKind.EXACT:
             self._narrow(change, query, failure, now)
         elif failure.of_source and query.key.backend not in self.failed_sources:
@@ -141,7 +141,7 @@ class QueryOutcomes:
         where = "" if query.kind is PlanKind.WIDE else f" of {query.key.namespace!r}"
         for group, kind in self._planner.narrow(query, now, lasting=failure.lasting):
             metric, rule = group.metric, group.metric.rule
-            self._telemetry.narrowed(rule.label_value, query.kind)
+            self._telemetry.count_refused_plan(rule.label_value, query.kind)
             text = (
                 f"{metric.qualified} ({rule.id}): its {query.kind} query{where} fails; until it works again, the "
                 "metric is "
@@ -200,7 +200,7 @@ class RationedQueries:
         query.asleep = query.rationed and query.period <= self._longest_seconds
         return query.asleep
 
-    def tried(self, change: Change, trial: Trial, failure: str | None, now: float, *, lasting: bool) -> None:
+    def record_trial(self, change: Change, trial: Trial, failure: str | None, now: float, *, lasting: bool) -> None:
         """Record how a trial ended; `failure` says why its plan must not be used yet, and is None if it may be."""
         self._trials[trial.wider.key.backend] -= 1
         group, place = trial.group, trial.place

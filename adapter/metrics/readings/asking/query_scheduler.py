@@ -115,12 +115,12 @@ class QueryScheduler:
             query.settled.set()
         return change.gone
 
-    def tried(self, trial: Trial, failure: str | None, *, lasting: bool = False) -> None:
+    def record_trial(self, trial: Trial, failure: str | None, *, lasting: bool = False) -> None:
         """Record how the trial of a wider plan ended; `failure` says why the plan must not be used yet, or is None."""
         state = self.state
         with state.changing() as change:
             now = state.clock.monotonic()
-            state.rationed.tried(change, trial, failure, now, lasting=lasting)
+            state.rationed.record_trial(change, trial, failure, now, lasting=lasting)
             state.begin(change, now)
 
     def distrust(self, group: QueryGroup, difference: str) -> None:

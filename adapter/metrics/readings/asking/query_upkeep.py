@@ -36,7 +36,7 @@ def sweep(state: AskingState, pace: Pace) -> None:
     for entries in pace.slices(standing, _ENTRIES_A_SLICE):
         now = state.clock.monotonic()
         for entry in entries:
-            if state.demand.expired(entry, now):
+            if state.demand.is_expired(entry, now):
                 state.expire(entry)
                 continue
             for query in (entry.scope.query, entry.scope.wanted):

@@ -72,7 +72,7 @@ class Cataloguer:
         Series of new rules are looked up before that, for as long as the settings allow, so that a changed rule
         does not take its metrics from the API until the next look-up.
         """
-        states = self._discovery.prepared(rulebook, self.states)
+        states = self._discovery.carry_over(rulebook, self.states)
         missing = _by_backend(_look_up_keys(state for state in states if not state.looked_up))
         self._adopt(rulebook, self._looked_up_at_once(missing, states))
 
@@ -177,7 +177,7 @@ class Cataloguer:
     def _adopt(self, rulebook: Rulebook, results: Iterable[LookUpResult] = ()) -> None:
         with self._entering:
             # This cannot be done earlier: other look-ups were entered while these metrics were made.
-            states = self._discovery.prepared(rulebook, self.states)
+            states = self._discovery.carry_over(rulebook, self.states)
             for result in results:
                 states, _ = self._discovery.take_in(result, states)
             self._serve(states, self._catalogue_of(states, rulebook), rulebook)

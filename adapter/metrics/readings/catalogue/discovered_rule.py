@@ -52,7 +52,7 @@ class DiscoveredRule:
             return True
         return self.vanished_at.keys() != former.vanished_at.keys()
 
-    def vanished(self) -> Iterator[Metric]:
+    def vanished_metrics(self) -> Iterator[Metric]:
         """Yield the metrics in `found` whose series vanished."""
         return (self.found[key] for key in self.vanished_at if key in self.found)
 

@@ -33,7 +33,7 @@ class SeriesDiscovery:
         self.pace = sources.pace
         """The pace of all work on the results of look-ups."""
 
-    def prepared(self, rulebook: Rulebook, states: Iterable[DiscoveredRule]) -> tuple[DiscoveredRule, ...]:
+    def carry_over(self, rulebook: Rulebook, states: Iterable[DiscoveredRule]) -> tuple[DiscoveredRule, ...]:
         """Return the states for another rulebook: rules that did not change keep their metrics."""
         before = list(states)
         return tuple(self.prepare_rule(rule, before) for rule in rulebook.rules)
@@ -46,10 +46,10 @@ class SeriesDiscovery:
         The given states stay unchanged, since they describe what is served.
         """
         asked = result.key
-        taken = tuple(self.taken(result, each) if look_up_key(each.rule) == asked else each for each in states)
+        taken = tuple(self.with_result(result, each) if look_up_key(each.rule) == asked else each for each in states)
         return taken, any(new.serves_others(old) for new, old in zip(taken, states, strict=True))
 
-    def taken(self, result: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
+    def with_result(self, result: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
         """Return the state of a rule with the result of a look-up of its series; the given state stays unchanged."""
         since = self._clock.wall() if known.unreachable_since is None else known.unreachable_since
         alone = known.fails_alone or (result.answered_at is not None and result.answered_at > since)
@@ -80,7 +80,7 @@ class SeriesDiscovery:
         any newer rule.
         """
         yield from _in_order(states, lambda state: state.static.values(), retained)
-        yield from _in_order(states, DiscoveredRule.vanished, retained)
+        yield from _in_order(states, DiscoveredRule.vanished_metrics, retained)
         yield from _in_order(states, DiscoveredRule.present, retained)
 
     def prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:

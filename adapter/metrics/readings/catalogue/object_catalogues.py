@@ -64,7 +64,7 @@ class NamespaceObjects:
     look_ups: tuple[LookUp, ...] = ()
     """The result of the last look-up of each rule's series."""
 
-    def judged(self, files: Catalogue) -> Iterator[KnownObject]:
+    def judge(self, files: Catalogue) -> Iterator[KnownObject]:
         """Yield what is known of each object; a name that the rule files serve counts as taken by them."""
         for known, metrics in self.known:
             taken = {metric.qualified for metric in metrics if _is_served(metric, files)}
@@ -106,7 +106,7 @@ def states_of_objects(
     """Return how many objects of all namespaces are in each state; those unread because of a quota are refused."""
     states: Counter[str] = Counter({"refused": unread})
     for part in pace.slices(namespaces.values(), _NAMESPACES_A_SLICE):
-        states.update(verdict_of(known).state for objects in part for known in objects.judged(files))
+        states.update(verdict_of(known).state for objects in part for known in objects.judge(files))
     return {state: states[state] for state in STATES}
 
 
@@ -129,7 +129,7 @@ def _metrics(state: ObjectState) -> tuple[Metric, ...]:
     live = {metric.name for metric in (*static, *present)}
     # Names that nothing has any more must not count against those that replace them.
     kept = {*live, *_last_vanished_names(discovered, live, MOST_METRICS - len(live))}
-    vanished = (metric for metric in discovered.vanished() if metric.name in kept and _can_be_served(metric))
+    vanished = (metric for metric in discovered.vanished_metrics() if metric.name in kept and _can_be_served(metric))
     return (*static, *vanished, *present)
 
 

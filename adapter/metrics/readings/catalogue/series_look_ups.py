@@ -126,10 +126,10 @@ class SeriesLookUps:
         began = self._clock.monotonic()
         try:
             failure = self._fold(source.prometheus, key.series_query, timeout_seconds, shapes, pace)
-            source.uptime.answered()
+            source.uptime.note_answer()
             public = None if failure is None else without_series(failure)
         except PrometheusError as error:
-            source.uptime.failed(error, began)
+            source.uptime.note_failure(error, began)
             failure, of_source = with_backend_name(key.backend, str(error)), isinstance(error, ERRORS_OF_SERVER)
             public = with_backend_name(key.backend, public_text(error) or str(error))
             unreachable = isinstance(error, PrometheusUnreachableError | AuthenticationRefusedError)

@@ -64,7 +64,7 @@ class AnswerSteps:
         self._seen = sources.objects if isinstance(sources.objects, SeenObjects) else None
         """The objects that samples name, if there is no cluster to list them."""
         self._queries = queries = FreshQueries(sources, progress, metric)
-        self._answering = MetricAnswers(sources, queries.dropped)
+        self._answering = MetricAnswers(sources, queries.count_dropped_samples)
         self._usage = UsageAnswers(sources, queries, queries.current)
 
     def take(self, rules: ResourceRules) -> None:
@@ -134,7 +134,7 @@ class AnswerSteps:
         names = self._see(self._seen_of(catalogue.usage_of(kind))) if known is None else known
         answer = self._usage.answer(catalogue, kind, self._namespace, which)
         if (failure := entry.scope.query.failure) is not None:
-            raise failure.raised()
+            raise failure.to_error()
         listing = {item.name for item in answer.items}
         left_out = [name for name in names if name not in listing]
         self._note_came(count_of(len(listing | set(left_out)), "object") if listing else "")
@@ -187,7 +187,7 @@ class AnswerSteps:
             progress.values = tuple(ExplainedValue(name, value, None, None) for name, value in values)
             return
         names = [name for name, _ in values] if metric.object_label else ()
-        ages = SampleAges.asked(self._sources, progress, metric, names)
+        ages = SampleAges.fetch(self._sources, progress, metric, names)
         progress.values = tuple(ages.of(name, name if metric.object_label else None, value) for name, value in values)
 
     def _answer_without_value(self) -> Answered:

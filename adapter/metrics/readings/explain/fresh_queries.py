@@ -81,10 +81,10 @@ class FreshQueries:
             else:
                 query.reading = outcome
         if query.failure is not None:
-            raise query.failure.raised()
+            raise query.failure.to_error()
         return cast("Reading", query.reading)
 
-    def dropped(self, tally: Counter[Dropped]) -> None:
+    def count_dropped_samples(self, tally: Counter[Dropped]) -> None:
         """Count samples that are not the value of any object."""
         self.nobodys.update(tally)
 
@@ -137,11 +137,11 @@ class _Unblaming:
     """Protects what a process knows about Prometheus's availability from the short timeouts of an explanation."""
 
     def __init__(self, uptime: PrometheusUptime) -> None:
-        self.answered = uptime.answered
+        self.note_answer = uptime.note_answer
         self.seconds_at = uptime.seconds_at
         self._ask_start = uptime.ask_start
 
-    def failed(self, _error: PrometheusError, _began: float) -> None:
+    def note_failure(self, _error: PrometheusError, _began: float) -> None:
         """Ignore the failure."""
 
     def ask_start(self, seconds: float) -> None:

@@ -38,7 +38,7 @@ class SampleAges:
     """The time by object name; the empty name has the time of the newest sample of all objects."""
 
     @classmethod
-    def asked(cls, sources: ReadingSources, progress: Progress, metric: Metric, names: Sequence[str]) -> SampleAges:
+    def fetch(cls, sources: ReadingSources, progress: Progress, metric: Metric, names: Sequence[str]) -> SampleAges:
         """Ask Prometheus for the times of the samples; a time that is not returned in time stays unknown.
 
         The series are those that the rule names. A value that also comes from other series is at least as old as they

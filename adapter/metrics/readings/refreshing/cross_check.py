@@ -100,7 +100,7 @@ class CrossCheck:
         try:
             failure, lasting = self._try_plan(trial)
         finally:
-            self._scheduler.tried(trial, failure, lasting=lasting)
+            self._scheduler.record_trial(trial, failure, lasting=lasting)
 
     def _try_plan(self, trial: Trial) -> tuple[str | None, bool]:
         """Return why the plan must not be used yet, or None if it may be, and whether that is permanent."""

@@ -57,17 +57,17 @@ class Remarks(Protocol):
 class Tally(Protocol):
     """Counts samples. `ReadingsTelemetry` implements it."""
 
-    def dropped(self, tally: Counter[Dropped]) -> None:
+    def count_dropped_samples(self, tally: Counter[Dropped]) -> None:
         """Count samples that belong to no object."""
 
 
 class Presence(Protocol):
     """Knows how long Prometheus has been up. `PrometheusUptime` implements it."""
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Note that Prometheus has answered just now."""
 
-    def failed(self, error: PrometheusError, began: float) -> None:
+    def note_failure(self, error: PrometheusError, began: float) -> None:
         """Note that a request failed; it was sent at `began`, in monotonic seconds."""
 
     def ask_start(self, seconds: float) -> None:
@@ -180,9 +180,9 @@ class Refresher:
         try:
             answer = self._prometheus.instant(planned.text, timeout_seconds=seconds, at=evaluated.wall)
         except PrometheusError as error:
-            self._uptime.failed(error, began)
+            self._uptime.note_failure(error, began)
             raise
-        self._uptime.answered()
+        self._uptime.note_answer()
         self._check_remarks(query, answer)
         times = SampleTimes(evaluated, self._settings.max_answer_age_seconds)
         if planned.object_label is None:
@@ -203,8 +203,8 @@ class Refresher:
         """Count the values whose samples are older than the rule allows; rows are counted when they are requested."""
         limit = query.metric.rule.policy.max_sample_age_seconds
         if limit is not None and isinstance(reading, ObjectReading):
-            aged = sum(sum(part) for part in self._pace.timed(reading.aged(limit)))
-            self._telemetry.dropped(Counter({Dropped.STALE: aged}))
+            aged = sum(sum(part) for part in self._pace.timed(reading.exceed_age(limit)))
+            self._telemetry.count_dropped_samples(Counter({Dropped.STALE: aged}))
 
     def _names_for(self, query: Query) -> tuple[str, ...] | None:
         """Return the objects to query; None if the query's text is fixed."""
@@ -243,7 +243,7 @@ class Refresher:
                 builder.compare(samples, answer.histograms)
         self._names.rotate()
         self._heed_histograms(query, answer)
-        self._telemetry.dropped(builder.dropped)
+        self._telemetry.count_dropped_samples(builder.dropped)
         reading = builder.finish(self._pace, is_exact=query.kind is PlanKind.EXACT)
         for kind, text in (("ambiguous", builder.ambiguous_example), ("nameless", reading.note or reading.caution)):
             if text is not None:
@@ -258,7 +258,7 @@ class Refresher:
             builder.add(samples, answer.histograms)
         self._heed_histograms(query, answer)
         reading = builder.finish()
-        self._telemetry.dropped(builder.dropped)
+        self._telemetry.count_dropped_samples(builder.dropped)
         return reading
 
     def _heed_histograms(self, query: Query, answer: InstantAnswer) -> None:

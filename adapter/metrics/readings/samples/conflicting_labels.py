@@ -41,7 +41,7 @@ class Rivals:
         """Forget an object; do nothing if it is unknown."""
         self._compared.pop(place, None)
 
-    def differing(self, place: tuple[str, str], labels: Mapping[str, str]) -> Fault:
+    def compare(self, place: tuple[str, str], labels: Mapping[str, str]) -> Fault:
         """Compare one more sample of an object; return why the object has no value."""
         compared = self._compared[place]
         first = compared.first

@@ -101,7 +101,7 @@ class ExternalReading:
         if made is None:
             made = self._made[namespace, selector] = self._make(namespace, selector, count)
         if isinstance(made, Failure):
-            raise made.raised()
+            raise made.to_error()
         return made
 
     def foreign(self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]) -> str:

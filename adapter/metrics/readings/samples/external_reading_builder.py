@@ -79,7 +79,7 @@ class ExternalReadingBuilder:
         self.dropped.update({reason: len(rows) for reason, rows in counted.items() if rows})
         ids = {reason: frozenset(map(id, rows)) for reason, rows in counted.items()}
         flawed = Flawed(ids[Dropped.HISTOGRAM], ids[Dropped.STALE], ids[Dropped.DUPLICATE])
-        evaluated = self._times.evaluated()
+        evaluated = self._times.evaluation()
         return ExternalReading(
             self._planned, evaluated, self._rows, self._index, flawed, self._namespace_label, self._long
         )

@@ -147,7 +147,7 @@ class ObjectReadingBuilder:
         containers = None if self._assignment.container_label is None else self._joined_containers(pace)
         foreign = self._foreign.without(self._values.get(own, {}), self._faults.get(own, {}))
         return ObjectReading(
-            self._times.evaluated(),
+            self._times.evaluation(),
             self._values,
             self._faults,
             note,
@@ -169,7 +169,7 @@ class ObjectReadingBuilder:
 
     def _compare(self, labels: Mapping[str, str], place: tuple[str, str] | Dropped) -> None:
         if not isinstance(place, Dropped) and place in self._rivals:
-            self._faults[place[0]][place[1]] = self._rivals.differing(place, labels)
+            self._faults[place[0]][place[1]] = self._rivals.compare(place, labels)
 
     def _place_at(self, sample: Sample) -> tuple[str, str] | Dropped:
         """Return namespace and object, or why the sample has none."""

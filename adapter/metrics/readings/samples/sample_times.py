@@ -29,6 +29,6 @@ class SampleTimes:
             return True
         return False
 
-    def evaluated(self) -> Evaluation:
+    def evaluation(self) -> Evaluation:
         """Return the time of the values, from which their age counts: the earliest of all recorded times."""
         return self._evaluated.earlier(self._evaluated.wall - self._earliest)

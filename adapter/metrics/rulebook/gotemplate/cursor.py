@@ -36,7 +36,7 @@ class Cursor:
             self._at += 1
         return self.peek()
 
-    def upcoming(self) -> Iterator[TemplateToken]:
+    def upcoming_tokens(self) -> Iterator[TemplateToken]:
         """Yield the following tokens that are not white space, without advancing."""
         ahead = map(self._tokens.__getitem__, range(self._at, len(self._tokens)))
         return (token for token in ahead if token.kind is not TemplateTokenKind.SPACE)

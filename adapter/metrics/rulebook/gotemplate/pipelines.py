@@ -57,7 +57,7 @@ class Pipelines:
     def _declaration(self, most: int) -> tuple[tuple[str, ...], bool]:
         """Return the variables that the pipeline sets, and whether it declares them."""
         variables: list[str] = []
-        for token in self._cursor.upcoming():
+        for token in self._cursor.upcoming_tokens():
             expects_variable = len(variables) % 2 == 0
             if expects_variable and token.kind is TemplateTokenKind.VARIABLE and len(variables) < 2 * most:
                 variables.append(token.text)

@@ -30,7 +30,7 @@ class DeclaredBackends:
     """The places of declarations of unusable backends, as `FILE:LINE` by name."""
     findings: tuple[Finding, ...]
 
-    def named(self, fields: MappingNode, notes: Notes) -> Backend | None:
+    def backend_of(self, fields: MappingNode, notes: Notes) -> Backend | None:
         """Return a rule's backend; None for the Prometheus of the flags, or, after noting why, if it cannot be used."""
         name, node = notes.text(fields, "backend"), fields.get("backend")
         if node is None or not name:

@@ -111,7 +111,7 @@ class _Labels:
     mapping: ResourceMapping
     container: str
 
-    def missing(self, kind: Resource) -> str | None:
+    def why_missing(self, kind: Resource) -> str | None:
         """Return why answers cannot be assigned to objects of the kind; None if they can."""
         if self.mapping.label_of(kind) is None:
             return f"`resources` maps no label to {kind.plural}"
@@ -133,14 +133,14 @@ def _metrics(
     mapping = read_mapping(notes.mapping(fields.get("resources"), RESOURCES), resolve, notes)
     labels = _Labels(mapping, _container_label(fields, notes))
     queries = {kind: _query(fields, kind, labels, notes) for kind in (PODS, NODES)}
-    backend = backends.named(fields, notes)
+    backend = backends.backend_of(fields, notes)
     if notes.has_errors:
         return ()
     _note_unserved(fields, entry.name, labels, queries, notes)
     return tuple(
         _metric(entry, kind, labels, query, backend)
         for kind, query in queries.items()
-        if query is not None and labels.missing(kind) is None
+        if query is not None and labels.why_missing(kind) is None
     )
 
 
@@ -171,7 +171,7 @@ def _note_unserved(
 ) -> None:
     """Note which kinds the rule cannot measure, as an error if it can measure none."""
     obstacles = {
-        kind: f"`{query_key(kind)}` is missing" if query is None else labels.missing(kind)
+        kind: f"`{query_key(kind)}` is missing" if query is None else labels.why_missing(kind)
         for kind, query in queries.items()
     }
     note = notes.error if all(obstacles.values()) else notes.warning

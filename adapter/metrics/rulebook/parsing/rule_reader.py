@@ -52,7 +52,7 @@ def read_rule(
     takes_namespace = namespaced or api is Api.CUSTOM
     metrics_query = read_metrics_query(fields, api, mapping, notes, takes_namespace=takes_namespace)
     policy = read_policy(fields, api, notes)
-    backend = backends.named(fields, notes)
+    backend = backends.backend_of(fields, notes)
     times_query = _times_query(fields, metrics_query, policy, api, notes)
     if notes.has_errors or naming is None or metrics_query is None:
         return None

@@ -31,8 +31,8 @@ def test_unmatched_groups_are_none() -> None:
     match = compile_pattern("(?P<a>x)|(y)").search("y")
     assert match is not None
     assert match.groups == ("y", None, "y")
-    assert match.named("a") is None
-    assert match.named("nobody") is None
+    assert match.group("a") is None
+    assert match.group("nobody") is None
 
 
 @pytest.mark.parametrize("text", ["[[:alpha:]]+", r"\pL+", r"^a\z", r"\Qa.b\E", "(?U)a+", "(?i)A", r"\QC\C\E"])

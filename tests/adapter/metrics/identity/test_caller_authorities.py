@@ -118,14 +118,14 @@ class TestConfigMap:
     def test_the_cas_and_names_of_the_config_map_take_effect(self, cas: Cas) -> None:
         harness = Harness()
         assert harness.trouble() == "ConfigMap kube-system/extension-apiserver-authentication has not been read yet"
-        assert harness.materials.trusted() == frozenset()
+        assert harness.materials.trusted_cas() == frozenset()
         harness.publish(**good(cas))
         assert harness.trouble() == ""
         assert harness.name(proxy(cas.front)) == "alice"
         assert harness.name(proxy(cas.front, "somebody")) == 403
         assert harness.name(proxy(cas.clients, "bob")) == "bob"
         both = {authority.root.public_bytes(Encoding.DER) for authority in (cas.front, cas.clients)}
-        assert harness.materials.trusted() == both
+        assert harness.materials.trusted_cas() == both
 
     def test_the_config_map_names_the_headers(self, cas: Cas) -> None:
         harness = Harness()
@@ -232,7 +232,7 @@ class TestConfigMap:
 
     def test_a_forbidden_config_map_is_reported_with_the_missing_role(self) -> None:
         harness = Harness()
-        harness.lookup.failed(error_of_answer("GET /api/v1/…", 403, b'{"message": "forbidden"}'))
+        harness.lookup.note_failure(error_of_answer("GET /api/v1/…", 403, b'{"message": "forbidden"}'))
         assert "extension-apiserver-authentication-reader" in harness.trouble()
 
     def test_the_same_ca_for_both_needs_allowed_names(self, cas: Cas, caplog: pytest.LogCaptureFixture) -> None:

@@ -84,7 +84,7 @@ def test_without_a_start_time_prometheus_counts_from_its_first_answer() -> None:
     clock, fake_start = FakeClock(), FakeStart(UnexpectedAnswerError("q", "404"))
     uptime = wanted(clock, fake_start)
     assert since(clock, uptime) == 0
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     clock.forward(50)
     uptime.ask_start()
@@ -98,7 +98,7 @@ def test_without_a_start_time_prometheus_counts_from_its_first_answer() -> None:
 def test_the_start_time_of_prometheus_reaches_back_before_the_first_answer() -> None:
     clock = FakeClock()
     uptime = wanted(clock, FakeStart(Started(START - DAY, START - 3600)))
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(3600), "it may have read its old data for most of that day"
 
@@ -107,7 +107,7 @@ def test_a_new_prometheus_misses_nothing_and_its_successor_may_have_lost_data() 
     clock = FakeClock()
     fake_start = FakeStart(Started(START - 5, -math.inf))
     uptime = wanted(clock, fake_start)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     assert since(clock, uptime) == math.inf
     fake_start.answer = Started(START - 1, -math.inf)
@@ -119,7 +119,7 @@ def test_a_new_prometheus_misses_nothing_and_its_successor_may_have_lost_data() 
 def test_a_prometheus_that_replays_old_data_does_not_collect_meanwhile() -> None:
     clock = FakeClock()
     uptime = wanted(clock, FakeStart(Started(START - 720, START - 10)))
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(10)
 
@@ -128,14 +128,14 @@ def test_a_prometheus_that_replays_old_data_does_not_collect_meanwhile() -> None
 def test_an_outage_counts_from_its_end(error: PrometheusError) -> None:
     clock = FakeClock()
     uptime = wanted(clock, FakeStart(Started(START - DAY, START - DAY)))
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
-    uptime.failed(error, clock.now)
+    uptime.note_failure(error, clock.now)
     clock.forward(85)
     assert since(clock, uptime) == 0
-    uptime.answered()
+    uptime.note_answer()
     clock.forward(40)
-    uptime.answered()
+    uptime.note_answer()
     assert since(clock, uptime) == 40
 
 
@@ -143,11 +143,11 @@ def test_the_start_time_is_fetched_after_each_outage_and_every_few_seconds() -> 
     clock, fake_start = FakeClock(), FakeStart(Started(START - DAY, START - DAY))
     uptime = wanted(clock, fake_start)
     for _ in range(3):
-        uptime.answered()
+        uptime.note_answer()
         uptime.ask_start()
     assert fake_start.times == 1
-    uptime.failed(DOWN, clock.now)
-    uptime.answered()
+    uptime.note_failure(DOWN, clock.now)
+    uptime.note_answer()
     uptime.ask_start()
     assert fake_start.times == 2
     clock.forward(5)
@@ -158,11 +158,11 @@ def test_the_start_time_is_fetched_after_each_outage_and_every_few_seconds() -> 
 def test_a_restart_between_two_queries_is_detected() -> None:
     clock, fake_start = FakeClock(), FakeStart(Started(START - DAY, START - DAY))
     uptime = wanted(clock, fake_start)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     clock.forward(100)
     fake_start.answer = Started(START + 98, START + 99)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(1)
     # Of two servers behind one address the younger counts.
@@ -175,12 +175,12 @@ def test_a_restart_between_two_queries_is_detected() -> None:
 def test_a_restart_is_detected_after_the_clocks_were_set_back() -> None:
     clock, fake_start = FakeClock(), FakeStart(Started(START - 3600, START - 3600))
     uptime = wanted(clock, fake_start)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     clock.wall_offset -= DAY
     clock.forward(100)
     fake_start.answer = Started(START + 98 - DAY, START + 99 - DAY)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(1)
 
@@ -192,7 +192,7 @@ def test_clocks_that_are_set_back_are_not_a_restart() -> None:
     for back in (0.0, DAY):
         clock.wall_offset -= back
         for fake_start.answer in replicas * 2:
-            uptime.answered()
+            uptime.note_answer()
             uptime.ask_start()
             clock.forward(10)
     assert since(clock, uptime) == pytest.approx(1800 + 80)
@@ -202,10 +202,10 @@ def test_a_start_time_in_the_future_counts_from_when_it_was_fetched() -> None:
     """The clock of Prometheus is ahead, or was when it started."""
     clock, fake_start = FakeClock(), FakeStart(Started(START + DAY, START + DAY))
     uptime = wanted(clock, fake_start)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     clock.forward(600)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(600)
     fake_start.answer = Started(START + 650, START + 650)
@@ -232,11 +232,11 @@ def test_a_restart_is_detected_by_all_queries_that_end_at_the_same_time() -> Non
         return answer[-1]
 
     uptime = wanted(clock, ask)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     clock.forward(100)
     answer.append(Started(START + 98, START + 99))
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     other.join(10)
     assert seen == [pytest.approx(1)]
@@ -247,9 +247,9 @@ def test_one_failing_query_among_good_ones_is_not_an_outage(error: PrometheusErr
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
     for _ in range(40):
-        uptime.answered()
+        uptime.note_answer()
         clock.forward(8)
-        uptime.failed(error, clock.now - 10)
+        uptime.note_failure(error, clock.now - 10)
         clock.forward(2)
     assert since(clock, uptime) == 400
 
@@ -258,12 +258,12 @@ def test_one_failing_query_among_good_ones_is_not_an_outage(error: PrometheusErr
 def test_a_server_that_answers_no_query_is_away(error: PrometheusError) -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
-    uptime.failed(error, clock.now - 10)
+    uptime.note_failure(error, clock.now - 10)
     assert since(clock, uptime) == 0
-    uptime.answered()
+    uptime.note_answer()
     clock.forward(400)
-    uptime.failed(error, clock.now - 10)
-    uptime.answered()
+    uptime.note_failure(error, clock.now - 10)
+    uptime.note_answer()
     clock.forward(3)
     assert since(clock, uptime) == 3
 
@@ -272,7 +272,7 @@ def test_a_server_that_answers_no_query_is_away(error: PrometheusError) -> None:
 def test_a_server_that_refuses_a_query_is_up(error: PrometheusError) -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
-    uptime.failed(error, clock.now)
+    uptime.note_failure(error, clock.now)
     clock.forward(7)
     assert since(clock, uptime) == 7
 
@@ -281,17 +281,17 @@ def test_a_server_that_hangs_between_two_answers_is_away() -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
     for _ in range(40):
-        uptime.answered()
+        uptime.note_answer()
         clock.forward(10)
-    uptime.failed(LATE, clock.now - 9.9)
-    uptime.answered()
+    uptime.note_failure(LATE, clock.now - 9.9)
+    uptime.note_answer()
     assert since(clock, uptime) == 0
 
 
 def test_the_start_time_is_not_fetched_unless_a_rule_needs_it() -> None:
     clock, fake_start = FakeClock(), FakeStart(Started(START - DAY, START - DAY))
     uptime = PrometheusUptime(clock.clock, fake_start)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     assert (fake_start.times, since(clock, uptime)) == (0, 0)
 
@@ -299,7 +299,7 @@ def test_the_start_time_is_not_fetched_unless_a_rule_needs_it() -> None:
 def test_a_wall_clock_that_jumps_does_not_lengthen_the_uptime() -> None:
     clock = FakeClock()
     uptime = wanted(clock, FakeStart(Started(START - 20, START - 20)))
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     clock.wall_offset += 3600
     assert since(clock, uptime) == pytest.approx(20)
@@ -308,21 +308,21 @@ def test_a_wall_clock_that_jumps_does_not_lengthen_the_uptime() -> None:
 def test_without_a_start_time_prometheus_may_have_been_away_between_queries() -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
-    uptime.answered()
+    uptime.note_answer()
     clock.forward(3 * DAY)
-    uptime.answered()
+    uptime.note_answer()
     clock.forward(30)
-    uptime.answered()
+    uptime.note_answer()
     assert since(clock, uptime) == 30
 
 
 def test_with_a_start_time_prometheus_was_up_between_queries() -> None:
     clock = FakeClock()
     uptime = wanted(clock, FakeStart(Started(START - DAY, START - DAY)))
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     clock.forward(3 * DAY)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(4 * DAY)
 
@@ -330,12 +330,12 @@ def test_with_a_start_time_prometheus_was_up_between_queries() -> None:
 def test_no_samples_are_collected_while_the_machine_sleeps() -> None:
     clock = FakeClock()
     uptime = wanted(clock, FakeStart(Started(START - DAY, START - DAY)))
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     # The monotonic clock stands still then.
     clock.wall_offset += 3600
     clock.forward(10)
-    uptime.answered()
+    uptime.note_answer()
     uptime.ask_start()
     clock.forward(20)
     assert since(clock, uptime) == pytest.approx(20)

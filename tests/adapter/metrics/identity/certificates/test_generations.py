@@ -51,7 +51,7 @@ def test_a_certificate_is_due_for_rotation_at_two_thirds_of_its_life(
     due: bool,  # noqa: FBT001 - a table
     expired: bool,  # noqa: FBT001 - likewise
 ) -> None:
-    assert (generation.due(NOW + after), generation.expired(NOW + after)) == (due, expired)
+    assert (generation.is_due(NOW + after), generation.is_expired(NOW + after)) == (due, expired)
 
 
 def test_the_authority_ends_with_its_certificate(generation: Generation) -> None:

@@ -67,7 +67,7 @@ class Served:
     def verdicts(self) -> dict[str, Verdict]:
         files = self.harness.readings.catalogue
         spaces = self.harness.readings.rule_objects()
-        known = [each for objects in spaces.values() for each in objects.judged(files)]
+        known = [each for objects in spaces.values() for each in objects.judge(files)]
         return {f"{each.found.content.namespace}/{each.found.content.name}": verdict_of(each) for each in known}
 
     def reasons(self) -> dict[str, str]:

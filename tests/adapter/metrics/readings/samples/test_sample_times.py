@@ -75,7 +75,7 @@ def test_a_late_answer_states_its_time_and_expires_by_it() -> None:
 
 def test_the_earliest_admitted_sample_decides() -> None:
     times = SampleTimes(Evaluation(NOW, 1000.0), MOST_SECONDS)
-    assert times.evaluated() == Evaluation(NOW, 1000.0)
+    assert times.evaluation() == Evaluation(NOW, 1000.0)
 
     assert [times.admits(NOW + seconds) for seconds in (-10, 20, -61, 61, -5)] == [True, True, False, False, True]
-    assert times.evaluated() == Evaluation(NOW - 10, 990.0)
+    assert times.evaluation() == Evaluation(NOW - 10, 990.0)
