@@ -70,12 +70,12 @@ def test_expired_metrics_are_neither_accepted_nor_0__koordinator_1563() -> None:
     good = assemble(
         SampleSet({CPU: grid_of(np.full((2, COLUMNS), 0.4))}), ("node-0000", "node-0001"), RefreshFacts(END, 30)
     )
-    state = BadSince().advanced(good, requested)
+    state = BadSince().after_refresh(good, requested)
     expired = grid_of(np.full((2, COLUMNS), 0.4), newest=[END - 91, END])
     for later in (0, 300):
         moved = replace(expired, end=END + later, newest=expired.newest + later)
         bad = assemble(SampleSet({CPU: moved}), good.nodes, RefreshFacts(float(END + later), 30))
-        state = state.advanced(bad, requested)
+        state = state.after_refresh(bad, requested)
         assert np.isnan(bad.resources[CPU].stats[:, :, 0]).all()
         found = with_estimates(bad, state, requested).resources[CPU]
         assert found.is_estimated.tolist() == [later == 300, False]

@@ -35,7 +35,7 @@ class ExtenderMetrics:
             self._requests.labels(verb, "200")
             self._seconds.labels(verb)
 
-    def counted(self, route: Route) -> Route:
+    def count_answers(self, route: Route) -> Route:
         """Return a route that counts and times its answers if kube-scheduler uses it; any other route is unchanged."""
         verb = _verb(route.path)
         if verb is None:

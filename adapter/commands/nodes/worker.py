@@ -87,7 +87,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     own = own_routes(context.health, own_metrics, metrics.pieces, metrics.packed)
     return wsgi_application(
         not_found,
-        routes=(*map(extender.counted, routes), *own),
+        routes=(*map(extender.count_answers, routes), *own),
         refuse=extender.refuse,
         most_bodies=COMMON_THREADS // 2,
     )

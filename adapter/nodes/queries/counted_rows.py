@@ -103,7 +103,7 @@ class ExporterRegister:
             contested={key: min(at, step) for key, at in before.contested.items()},
         )
 
-    def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
+    def count_rows(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
         """Return the rows of an answer that count. Only the newest steps decide which exporter measures a node."""
         if piece.last < self._until:
             return self.counted_of_the_past(claimants, rows, mapped)

@@ -167,7 +167,7 @@ class PastProgress:
             read_for_a_slot = series * (self._span.slot_seconds // _SCRAPE_SECONDS)
             if read_for_a_slot * len(steps) > most_samples:
                 continue
-            most = min(steps_at_once(read_for_a_slot, survey.answered(resource)), progress.most_steps)
+            most = min(steps_at_once(read_for_a_slot, survey.most_series(resource)), progress.most_steps)
             piece = newest_lacking(steps, done | progress.answered_by_rule if recorded else done, most)
             if piece is not None:
                 expression = past_expression(
@@ -179,14 +179,14 @@ class PastProgress:
                 return PastQuery(resource, piece, expression, is_recorded=recorded)
         return None
 
-    def succeeded(self, query: PastQuery) -> None:
+    def note_success(self, query: PastQuery) -> None:
         """Note that a query was answered, so that the next one may ask for more."""
         progress = self.resources[query.resource]
         (progress.answered_by_rule if query.is_recorded else progress.answered).update(query.piece.times)
         progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
         progress.failures = 0
 
-    def failed(self, query: PastQuery) -> None:
+    def note_failure(self, query: PastQuery) -> None:
         """Ask for less next time, since the query may have been too large."""
         progress = self.resources[query.resource]
         progress.most_steps = max(1, query.piece.columns // 2)

@@ -83,7 +83,7 @@ class ResourceProgress:
         mapped, claimants = self._map_rows(layout, mapping)
         if self.register is None:
             self.register = ExporterRegister(past, float(piece.last))
-        counted = self.register.counted(claimants, rows, mapped, piece)
+        counted = self.register.count_rows(claimants, rows, mapped, piece)
         if piece.last >= self.judged_until:
             self.judged_until = piece.last
             self.refused = tuple(

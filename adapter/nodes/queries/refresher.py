@@ -191,9 +191,9 @@ class SampleRefresher:
             mapping = self._mapping.of(nodes, self._survey.last)
             found = past_slots(query, answer, newest.register, newest.usual_sums, mapping, self._pace)
         except PrometheusError as e:
-            progress.failed(query)
+            progress.note_failure(query)
             return PastAnswer(queries=1, failure=str(e))
-        progress.succeeded(query)
+        progress.note_success(query)
         return PastAnswer((found,), 1)
 
     def _owners(self) -> dict[LoadResource, Mapping[str, Owner]]:
@@ -246,7 +246,7 @@ class SampleRefresher:
             if not self._survey.may_answer(resource) and resource not in grids:
                 continue
             progress.covered.intersection_update(steps)
-            at_once = steps_at_once(self._survey.last.series.get(resource), self._survey.last.answered(resource))
+            at_once = steps_at_once(self._survey.last.series.get(resource), self._survey.last.most_series(resource))
             lacking[resource] = pieces_lacking(steps, progress.covered, min(at_once, progress.most_steps))
         return lacking
 

@@ -86,7 +86,7 @@ class Survey:
         """Return an entry for each source with series that no query reads, with the reason and the repair."""
         return (*left_out_series(self.left_out), *long_label_series(self.long_labels))
 
-    def answered(self, resource: LoadResource) -> int:
+    def most_series(self, resource: LoadResource) -> int:
         """Return an upper bound of the series of an answer."""
         return _ANSWERED_PER_EXPORTER * max(1, self.exporters.get(resource, 1))
 

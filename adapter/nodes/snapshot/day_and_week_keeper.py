@@ -44,11 +44,11 @@ class PastKeeper:
         self.day.read_file()
         self.week.read_file()
 
-    def refreshed(self, result: RefreshResult, machines: Machines) -> None:
+    def add_refresh(self, result: RefreshResult, machines: Machines) -> None:
         """Add the samples of a refresh."""
         self.refreshes += 1
-        self.day.refreshed(result, machines)
-        self.week.refreshed(self.day.day, result, machines)
+        self.day.add_refresh(result, machines)
+        self.week.add_refresh(self.day.day, result, machines)
 
     def added_to(self, snapshot: LoadSnapshot) -> LoadSnapshot:
         """Return the snapshot with the windows of the day and the forecast of the next hour added."""

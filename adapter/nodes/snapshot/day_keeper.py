@@ -41,7 +41,7 @@ class DayKeeper:
         if samples is not None:
             self._use(day_of_samples(samples, self._wall()))
 
-    def refreshed(self, result: RefreshResult, machines: Machines) -> None:
+    def add_refresh(self, result: RefreshResult, machines: Machines) -> None:
         """Add the samples of a refresh."""
         now = self._wall()
         slots = complete_slots(result.samples, now).values()

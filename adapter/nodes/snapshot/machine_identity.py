@@ -117,7 +117,7 @@ class Machines:
         newest = np.where(grid.newest < since, np.nan, grid.newest)
         return replace(grid, values=np.where(is_foreign, np.nan, grid.values), newest=newest)
 
-    def owned(self, result: RefreshResult) -> RefreshResult:
+    def select_current(self, result: RefreshResult) -> RefreshResult:
         """Return a refresh's result with the samples of current machines alone."""
         if all(one.measured_since == -math.inf for one in self.by_name.values()):
             return result

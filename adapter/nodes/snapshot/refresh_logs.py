@@ -47,7 +47,7 @@ class RefreshReports:
         self._logged: dict[LoadResource, str] = {}
         """The cause of each failure, without its numbers, which was logged for this resource or another one."""
 
-    def unmapped(self, series: Collection[UnmappedSeries]) -> None:
+    def log_unmapped(self, series: Collection[UnmappedSeries]) -> None:
         """Log each instance that matches no node, once."""
         new = [one for one in series if one.instance not in self._unmapped]
         if not new:

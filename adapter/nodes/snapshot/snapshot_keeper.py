@@ -169,13 +169,13 @@ class SnapshotKeeper:
         now = self._parts.clock.wall()
         machines = self._machines.after(facts.nodes, now)
         # Prometheus is asked without the lock, so that changes of pods need not wait for it.
-        result = machines.owned(refresher.refresh(now, samples, facts.nodes, kept_queries=past.kept_queries))
+        result = machines.select_current(refresher.refresh(now, samples, facts.nodes, kept_queries=past.kept_queries))
         self._machines = machines
         with self._lock:
             if generation != self._generation:
                 return
             self._samples = result.samples
-        past.refreshed(result, machines)
+        past.add_refresh(result, machines)
         refreshed = RefreshFacts(
             self._parts.clock.wall(),
             self._parts.refresh_seconds,
@@ -188,8 +188,8 @@ class SnapshotKeeper:
         with self._lock:
             problems = (*facts.problems, *self._builder.problems)
         self._reports.objects(problems)
-        self._parts.metrics.refreshed(result)
-        self._reports.unmapped([one for one in result.unmapped if not one.refused_for])
+        self._parts.metrics.show_refresh(result)
+        self._reports.log_unmapped([one for one in result.unmapped if not one.refused_for])
         self._reports.exporters(result)
         self._reports.basis(self._published.snapshot.basis)
         if file is not None and result.samples.grids and not result.samples.from_file:
@@ -247,7 +247,7 @@ class SnapshotKeeper:
         """Return the snapshot with estimates for nodes that have been bad for long enough."""
         columns = self._columns(facts, snapshot)
         requested = {} if facts.pods is None else requested_ratio(columns, self._settings.gpu.resources)
-        self._bad_since = self._bad_since.advanced(snapshot, requested, moved)
+        self._bad_since = self._bad_since.after_refresh(snapshot, requested, moved)
         return with_estimates(snapshot, self._bad_since, requested)
 
     def _snapshot(self, facts: NodeFacts, loads: LoadSnapshot | None) -> NodesSnapshot:

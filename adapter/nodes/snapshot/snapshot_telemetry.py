@@ -39,7 +39,7 @@ class SnapshotMetrics:
         for one in BASES:
             self._basis.labels(one).set(one == basis)
 
-    def refreshed(self, result: RefreshResult) -> None:
+    def show_refresh(self, result: RefreshResult) -> None:
         """Show the duration and the number of queries of a refresh."""
         self._seconds.set(result.seconds)
         self._queries.set(result.queries)

@@ -49,7 +49,7 @@ class WeekKeeper:
             self._use(week_at(week, self._clock.wall()))
             self._is_from_file = True
 
-    def refreshed(self, day: LoadDay, result: RefreshResult, machines: Machines) -> None:
+    def add_refresh(self, day: LoadDay, result: RefreshResult, machines: Machines) -> None:
         """Bring the week up to date with the clock, the nodes and the day after a refresh."""
         week = week_at(self._week, self._clock.wall(), machines.names, result.moved)
         if day is not self._day:

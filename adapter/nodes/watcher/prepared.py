@@ -67,7 +67,7 @@ class PreparedWindows:
         self._making = threading.Lock()
 
     @property
-    def made(self) -> tuple[int, ...]:
+    def made_windows(self) -> tuple[int, ...]:
         """Return the windows that have been made so far."""
         return tuple(self._made)
 
@@ -106,7 +106,7 @@ def prepare_watcher(
     def prepared(window: int, pace: Pace = UNPACED) -> PreparedWindow:
         return _prepared_window(snapshot, window, places, estimates=estimates, pace=pace)
 
-    ahead = before.windows.made if before is not None else (DEFAULT_WINDOW,)
+    ahead = before.windows.made_windows if before is not None else (DEFAULT_WINDOW,)
     windows = PreparedWindows(prepared, {window: prepared(window, pace) for window in ahead})
     return PreparedWatcher(snapshot, windows, _unmapped_response(snapshot))
 

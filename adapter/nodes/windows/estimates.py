@@ -49,7 +49,7 @@ class BadSince:
     nodes: tuple[str, ...] = ()
     resources: Mapping[LoadResource, ResourceHistory] = field(default_factory=dict)
 
-    def advanced(
+    def after_refresh(
         self,
         snapshot: LoadSnapshot,
         requested_ratios: Mapping[LoadResource, Floats],

@@ -56,7 +56,7 @@ def test_after_a_start_each_slot_is_queried_once_until_the_day_is_complete() -> 
     progress, seen = PastProgress(DAY), dict[LoadResource, list[int]]()
     while (query := progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)) is not None:
         seen.setdefault(query.resource, []).extend(query.piece.times)
-        progress.succeeded(query)
+        progress.note_success(query)
     assert {resource: len(times) for resource, times in seen.items()} == {CPU: 284, MEMORY: 284}
     assert all(len(set(times)) == len(times) for times in seen.values())
     # What the samples of the next minutes show is not queried.
@@ -70,7 +70,7 @@ def test_a_failed_query_is_sent_again_in_smaller_parts() -> None:
         query = progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)
         assert query is not None
         columns.append(query.piece.columns)
-        progress.failed(query)
+        progress.note_failure(query)
     # CPU and memory in turn.
     assert columns == [284, 284, 142, 142]
 
@@ -93,10 +93,10 @@ def test_a_resource_whose_queries_fail_does_not_delay_the_other() -> None:
     while len(queried) < 20 and (query := progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)) is not None:
         queried.append(query.resource)
         if query.resource is CPU:
-            progress.failed(query)
+            progress.note_failure(query)
         else:
             assert query.piece.columns == 284
-            progress.succeeded(query)
+            progress.note_success(query)
     assert queried[:2] == [CPU, MEMORY]
     assert set(queried[2:]) == {CPU}
 
@@ -107,7 +107,7 @@ def test_gaps_of_a_recently_added_rule_are_queried_from_the_counters() -> None:
     while (query := progress.next_query({}, AT + 10.0, SETTINGS, survey)) is not None:
         (rule if query.is_recorded else counters).append(query.piece.columns)
         assert (":" in query.expression) == query.is_recorded
-        progress.succeeded(query)
+        progress.note_success(query)
     # A rule has one series for each exporter, so a few queries are enough.
     assert (sum(rule), sum(counters)) == (284, 284)
     assert len(rule) <= 6 < len(counters)

@@ -35,7 +35,7 @@ def test_the_size_of_queries_follows_from_the_number_of_series() -> None:
     found = survey(series_cpu=640.0, exporters_cpu=10.0)
     assert found.series[LoadResource.CPU] == 1280
     assert found.series[LoadResource.GPU] == 0
-    assert found.answered(LoadResource.CPU) == 40
+    assert found.most_series(LoadResource.CPU) == 40
 
 
 def test_a_host_name_is_used_if_all_exporters_of_an_instance_agree() -> None:

@@ -25,7 +25,7 @@ class Part:
     def __init__(self, name: str, lacks: int, queried: list[str]) -> None:
         self.name, self.lacks, self.queried = name, lacks, queried
 
-    def refreshed(self, *_of: object) -> None:
+    def add_refresh(self, *_of: object) -> None:
         return
 
     def judge(self) -> None:
@@ -48,7 +48,7 @@ def queried_parts(day: int, week: int, refresh_seconds: float, refreshes: int) -
     allowed = max(1, int(12 * refresh_seconds / 60))
     for _ in range(refreshes):
         result = RefreshResult(SampleSet({}), queries=allowed - keeper.kept_queries)
-        keeper.refreshed(result, Machines())
+        keeper.add_refresh(result, Machines())
         keeper.fill(cast("SampleRefresher", None), result, Machines(), needs_week=True)
     return queried
 

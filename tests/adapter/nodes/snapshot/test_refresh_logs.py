@@ -67,7 +67,7 @@ def test_resources_that_are_available_again_at_the_same_time_share_a_line(caplog
 
 
 def test_many_instances_without_a_node_take_one_line_that_counts_them(caplog: pytest.LogCaptureFixture) -> None:
-    RefreshReports().unmapped([UnmappedSeries(f"i{number}", {}, (CPU,), "Repair it.") for number in range(5)])
+    RefreshReports().log_unmapped([UnmappedSeries(f"i{number}", {}, (CPU,), "Repair it.") for number in range(5)])
     (record,) = caplog.records
     assert record.__dict__["fields"]["instances"] == "i0, i1, i2 and 2 more"
 
@@ -88,7 +88,7 @@ def test_instances_that_are_gone_make_room_for_others_in_memory(
     reports = RefreshReports()
     for number in range(0, 12, 2):
         for _ in range(3):
-            reports.unmapped([UnmappedSeries(f"i{one}", {}, (CPU,), "Repair it.") for one in (number, number + 1)])
+            reports.log_unmapped([UnmappedSeries(f"i{one}", {}, (CPU,), "Repair it.") for one in (number, number + 1)])
     assert len(caplog.records) == 6
 
 

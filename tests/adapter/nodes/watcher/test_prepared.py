@@ -77,11 +77,11 @@ def test_unmapped_series_are_listed_with_the_repair() -> None:
 
 def test_a_window_is_prepared_on_its_first_request_and_in_advance_from_then_on() -> None:
     first = prepare_watcher(MANY, NodeTopology())
-    assert first.windows.made == (0,)
+    assert first.windows.made_windows == (0,)
     requested = first.windows[2]
     assert first.windows[2] is requested
     second = prepare_watcher(MANY, NodeTopology(), first)
-    assert second.windows.made == (0, 2)
+    assert second.windows.made_windows == (0, 2)
     assert second.windows[2].whole.body == requested.whole.body
 
 

@@ -45,10 +45,10 @@ HALF = requests(0.5, 0.5, 0.5)
 
 @pytest.mark.parametrize(("later", "expected"), [(285, False), (300, True), (315, True)])
 def test_a_node_is_estimated_after_five_bad_minutes(later: int, expected: bool) -> None:  # noqa: FBT001
-    state = BadSince().advanced(snapshot_of({"a": 0.3, "b": 0.4, "c": 0.4}), HALF)
-    state = state.advanced(snapshot_of({"b": 0.4, "c": 0.4}, END + 15), HALF)
+    state = BadSince().after_refresh(snapshot_of({"a": 0.3, "b": 0.4, "c": 0.4}), HALF)
+    state = state.after_refresh(snapshot_of({"b": 0.4, "c": 0.4}, END + 15), HALF)
     bad = snapshot_of({"b": 0.4, "c": 0.4}, END + 15 + later)
-    state = state.advanced(bad, HALF)
+    state = state.after_refresh(bad, HALF)
     found = with_estimates(bad, state, HALF).resources[CPU]
     assert found.is_estimated.tolist() == [expected, False, False]
     assert np.isfinite(found.stats[:, :, 0]).all() == expected
@@ -56,9 +56,9 @@ def test_a_node_is_estimated_after_five_bad_minutes(later: int, expected: bool) 
 
 def bad_for_long(before: Mapping[str, float], requested: dict[LoadResource, Floats] = HALF) -> BadSince:
     """Return the state after node `a` and all that are not in `before` have been bad for five minutes."""
-    state = BadSince().advanced(snapshot_of(before), requested)
+    state = BadSince().after_refresh(snapshot_of(before), requested)
     without = {node: load for node, load in before.items() if node != "a"}
-    return state.advanced(snapshot_of(without, END + 15), requested)
+    return state.after_refresh(snapshot_of(without, END + 15), requested)
 
 
 def test_an_estimate_is_the_requests_times_the_former_ratio_of_usage_to_requests() -> None:
@@ -124,7 +124,7 @@ def test_the_original_snapshot_has_no_estimates() -> None:
 def test_a_recovered_node_is_no_longer_bad() -> None:
     state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
     assert np.array_equal(state.of(CPU), [END + 15, NAN, NAN], equal_nan=True)
-    state = state.advanced(snapshot_of({"a": 0.3, "b": 0.5, "c": 0.5}, END + 30), HALF)
+    state = state.after_refresh(snapshot_of({"a": 0.3, "b": 0.5, "c": 0.5}, END + 30), HALF)
     assert np.isnan(state.of(CPU)).all()
     assert np.isnan(state.of(LoadResource.DISK)).all()
 
@@ -134,17 +134,17 @@ def test_estimates_do_not_count_as_measured() -> None:
     state = bad_for_long({"a": 0.3, "b": 0.5})
     estimated = with_estimates(snapshot_of({"b": 0.5}, END + 600), state, requests(0.7, 0.5, 0.5))
     assert is_measured(estimated.resources[CPU]).tolist() == [False, True, False]
-    again = state.advanced(estimated, requests(0.7, 0.5, 0.5))
+    again = state.after_refresh(estimated, requests(0.7, 0.5, 0.5))
     assert again.of(CPU)[0] == END + 15
     assert again.resources[CPU].measured_per_requested[0] == pytest.approx(0.6)
 
 
 def test_the_state_follows_the_list_of_nodes_and_keeps_resources_that_a_refresh_lacks() -> None:
     state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
-    moved = state.advanced(snapshot_of({"c": 0.5}, END + 30, ("a", "c", "d")), requests(0.5, 0.5, 0.5))
+    moved = state.after_refresh(snapshot_of({"c": 0.5}, END + 30, ("a", "c", "d")), requests(0.5, 0.5, 0.5))
     assert np.array_equal(moved.of(CPU), [END + 15, NAN, END + 30], equal_nan=True)
     empty = assemble(SampleSet({}), ("c", "a"), RefreshFacts(END + 60.0, 30.0))
-    assert np.array_equal(moved.advanced(empty, {}).of(CPU), [NAN, END + 15], equal_nan=True)
+    assert np.array_equal(moved.after_refresh(empty, {}).of(CPU), [NAN, END + 15], equal_nan=True)
     assert state.nodes == NODES
 
 
@@ -160,7 +160,7 @@ def test_each_node_is_estimated_by_its_own_history_if_the_list_of_nodes_differs(
 def test_a_cluster_without_nodes_has_no_estimates() -> None:
     snapshot = snapshot_of({}, nodes=("a",))
     empty = assemble(SampleSet({}), (), RefreshFacts(END + 60.0, 30.0))
-    state = BadSince().advanced(snapshot, requests(0.5)).advanced(empty, {})
+    state = BadSince().after_refresh(snapshot, requests(0.5)).after_refresh(empty, {})
     assert state.of(CPU).shape == (0,)
     assert with_estimates(empty, state, {}).nodes == ()
 
@@ -173,10 +173,10 @@ RATIO = st.one_of(st.just(NAN), st.floats(0, 5))
 @settings(max_examples=50)
 def test_only_bad_nodes_get_estimates_and_these_are_ratios(rows: list[tuple[float, float, float, float]]) -> None:
     before, after, requested_before, requested = (np.array(column) for column in zip(*rows, strict=True))
-    state = BadSince().advanced(snapshot_of(dict(zip(NODES, before, strict=True))), {CPU: requested_before})
+    state = BadSince().after_refresh(snapshot_of(dict(zip(NODES, before, strict=True))), {CPU: requested_before})
     for seconds in (15, 600):
         plain = snapshot_of(dict(zip(NODES, after, strict=True)), END + seconds)
-        state = state.advanced(plain, {CPU: requested})
+        state = state.after_refresh(plain, {CPU: requested})
     found = with_estimates(plain, state, {CPU: requested}).resources[CPU]
     measured = ~np.isnan(after)
     assert not (found.is_estimated & measured).any()
