@@ -197,7 +197,7 @@ class _Kept(_Base):
 
     def getresponse(self) -> Any:  # noqa: ANN401 - urllib3's class, which is imported with the package alone
         sending = _current.get()
-        timed = None if sending is None else partial(TimedResponse, reads=TimedReads(sending.left))
+        timed = None if sending is None else partial(TimedResponse, reads=TimedReads(sending.seconds_left))
         self.response_class = timed or http.client.HTTPResponse  # type: ignore[assignment]  # any callable
         response = super().getresponse()
         self._unanswered = False
