@@ -32,7 +32,7 @@ class Kinds:
         try:
             return self._discovery.resource(group, name)
         except UnknownResourceError as error:
-            silent = [each for each in self._discovery.failing if each.startswith(group)]
+            silent = [each for each in self._discovery.failing_versions if each.startswith(group)]
             if not silent:
                 raise
             whose = "whose server does not answer" if len(silent) == 1 else "whose servers do not answer"
