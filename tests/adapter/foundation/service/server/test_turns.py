@@ -100,7 +100,7 @@ class Unpollable(TidewatchWorker):
         poller = cast("selectors.BaseSelector", SimpleNamespace(register=self.refuse, modify=self.refuse))
         self._waiting_connections = WaitingConnections(poller, Deadlines())
         self._phase, self._in_request = Phase.SERVING, 1
-        self._threads = cast("RequestThreads", SimpleNamespace(finished=ignored))
+        self._threads = cast("RequestThreads", SimpleNamespace(release_thread=ignored))
         self._bodies, self._held = held_bodies(BodyLimits()), HeldAnswers()
         self._answers = OutgoingLimits()
 

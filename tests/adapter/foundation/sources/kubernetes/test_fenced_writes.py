@@ -244,14 +244,14 @@ def test_a_write_that_times_out_before_it_is_sent_is_never_sent(
     transport = from_kubeconfig(str(server.kubeconfig(tmp_path / "config")))()
     objects = ObjectClient(KubernetesClient(lambda: transport), LONG)
     found = objects.get(LEASE).document
-    prepared = transport.prepared
+    prepared = transport.prepare
 
     def slow(*arguments: Any) -> Any:  # noqa: ANN401 - handed through
         go_on.wait(LONG)
         gone_on.set()
         return prepared(*arguments)
 
-    monkeypatch.setattr(transport, "prepared", slow)
+    monkeypatch.setattr(transport, "prepare", slow)
     with pytest.raises(DeadlineError, match=r"could not be sent within 2 s"):
         objects.replace(LEASE, held_by(found, "b"), Fence(SOON, lambda _: True))
     go_on.set()

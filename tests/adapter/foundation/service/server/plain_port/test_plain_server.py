@@ -92,7 +92,7 @@ def test_little_of_an_unread_packed_text_is_unpacked(monkeypatch: pytest.MonkeyP
         unpacked.append(piece.size)
         return gzip.decompress(piece.member)
 
-    monkeypatch.setattr(PackedText, "unpacked", noted)
+    monkeypatch.setattr(PackedText, "unpack", noted)
     text = tuple(gzipped_text(bytes(100_000)) for _ in range(1000))
     ours, theirs = socket.socketpair()
     with ours, theirs:
