@@ -138,16 +138,6 @@ class RefusedRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Retained:
-    """Why the last good version of a rule is used instead of its current text."""
-
-    reason: str
-    """The error in the current text."""
-    newer: frozenset[str] = frozenset()
-    """Ids of rules that changed with or after the rule that broke; they take precedence for equal metric names."""
-
-
-@dataclass(frozen=True, slots=True)
 class ResourceRule:
     """The valid rule of one resource in `resourceRules`."""
 
@@ -194,8 +184,9 @@ class Rulebook:
     findings: tuple[Finding, ...] = ()
     files: tuple[str, ...] = ()
     resource: ResourceRules = ResourceRules()
-    retained: Mapping[str, Retained] = field(default_factory=dict)
-    """The refused rules whose last good version is among `rules`, by their common id."""
+    retained: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By the id of each refused rule whose last good version is among `rules`: the ids of rules that changed with it or
+    later, which take precedence for equal metric names."""
     backends: tuple[Backend, ...] = ()
     """The backends that the files declare now, with their current credentials; a retained rule's may be missing."""
 

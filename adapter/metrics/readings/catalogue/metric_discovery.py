@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adapter.metrics.readings.catalogue.discovered_rule import MetricId
     from adapter.metrics.readings.reading_sources import ReadingSources
-    from adapter.metrics.rulebook.model import Metric, Retained, Rule, Rulebook
+    from adapter.metrics.rulebook.model import Metric, Rule, Rulebook
 
 
 class SeriesDiscovery:
@@ -71,7 +71,7 @@ class SeriesDiscovery:
                 self._renew(state, found, all_came=all_came)
         return state
 
-    def metrics(self, states: Sequence[DiscoveredRule], retained: Mapping[str, Retained]) -> Iterator[Metric]:
+    def metrics(self, states: Sequence[DiscoveredRule], retained: Mapping[str, frozenset[str]]) -> Iterator[Metric]:
         """Yield all metrics in an order in which the last of several with the same name is the one to serve.
 
         Those whose series exist come after all whose series vanished, and these after all that are only spelled out: a
@@ -143,14 +143,12 @@ class SeriesDiscovery:
 def _in_order(
     states: Sequence[DiscoveredRule],
     metrics_of: Callable[[DiscoveredRule], Iterable[Metric]],
-    retained: Mapping[str, Retained],
+    retained: Mapping[str, frozenset[str]],
 ) -> Iterator[Metric]:
     for state in states:
-        held = retained.get(state.rule.id)
-        taken: set[tuple[str, bool]] = set()
-        if held is not None:
-            newer = (metric for other in states if other.rule.id in held.newer for metric in metrics_of(other))
-            taken = {(metric.qualified, metric.namespaced) for metric in newer}
+        ids = retained.get(state.rule.id)
+        newer = [other for other in states if other.rule.id in ids] if ids else []
+        taken = {(metric.qualified, metric.namespaced) for other in newer for metric in metrics_of(other)}
         yield from (metric for metric in metrics_of(state) if (metric.qualified, metric.namespaced) not in taken)
 
 

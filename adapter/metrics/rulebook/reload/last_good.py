@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
-from adapter.metrics.rulebook.model import Api, RefusedRule, ResourceRule, Retained, Rule, Rulebook
+from adapter.metrics.rulebook.model import Api, RefusedRule, ResourceRule, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.refused import stated_name
 from adapter.metrics.rulebook.reload.matching_entries import Entry, ListMatching, literal_name
 
@@ -39,18 +39,18 @@ def retained_in(parsed: Rulebook, former: Rulebook) -> Retention:
         return Retention(parsed)
     before = _lists(former)
     kept: list[Rule] = []
-    retained: dict[str, Retained] = {}
+    retained: dict[str, frozenset[str]] = {}
     unsure: list[RefusedRule] = []
-    newer, reasons = _Newer(former, parsed), _reasons(parsed)
+    newer = _Newer(former, parsed)
     for place, entries in _lists(parsed).items():
         matching = ListMatching(before.get(place, ()), entries)
         unsure += matching.unsure()
         for was, is_now in matching.pairs():
             if was.good is not None and is_now.refused is not None:
                 kept.append(replace(was.good, id=is_now.id, file=is_now.refused.file, line=is_now.refused.line))
-                retained[is_now.id] = Retained(reasons.get(is_now.id, ""), newer.since(was.id))
+                retained[is_now.id] = newer.since(was.id)
     resources = _kept_resources(parsed, former)
-    retained |= {rule.id: Retained(reasons.get(rule.id, "")) for rule in resources}
+    retained |= {rule.id: frozenset() for rule in resources}
     rules = sorted((*parsed.rules, *kept), key=_place) if kept else parsed.rules
     resource = replace(parsed.resource, rules=(*parsed.resource.rules, *resources)) if resources else parsed.resource
     return Retention(replace(parsed, rules=tuple(rules), resource=resource, retained=retained), tuple(unsure))
@@ -115,8 +115,7 @@ class _Newer:
 
     def since(self, rule_id: str) -> frozenset[str]:
         """Return the ids of rules that were absent or different when a former rule's text was last valid."""
-        held = self._former.retained.get(rule_id)
-        then = held.newer if held else frozenset()
+        then = self._former.retained.get(rule_id, frozenset())
         if then not in self._known:
             old = {said for former_id, said in self._said.items() if former_id not in then}
             self._known[then] = frozenset(rule_id for rule_id, said in self._parsed if said not in old)
@@ -128,9 +127,3 @@ def _kept_resources(parsed: Rulebook, former: Rulebook) -> tuple[ResourceRule, .
     good = {(rule.id, rule.file): rule for rule in former.resource.rules}
     found = ((refused, good.get((refused.id, refused.file))) for refused in parsed.refused)
     return tuple(replace(rule, line=refused.line) for refused, rule in found if rule is not None)
-
-
-def _reasons(parsed: Rulebook) -> Mapping[str | None, str]:
-    """Return the first error of each rule, by the rule's id."""
-    errors = (finding for finding in reversed(parsed.findings) if finding.severity is Severity.ERROR)
-    return {error.rule: str(error) for error in errors}

@@ -268,13 +268,11 @@ def test_a_rule_of_another_file_is_another_rule() -> None:
     assert list(moved_down.retained) == ["rules[1]"]
 
 
-def test_a_retained_rule_has_the_place_of_its_broken_text_and_the_reason() -> None:
+def test_a_retained_rule_has_the_place_of_its_broken_text() -> None:
     rulebook = after("a b", "n a b!").rulebook
     (rule,) = (rule for rule in rulebook.rules if rule.id in rulebook.retained)
     (refused,) = rulebook.refused
     assert (rule.id, rule.file, rule.line) == (refused.id, refused.file, refused.line) == ("rules[2]", "rules.yaml", 11)
-    assert rulebook.retained[rule.id].reason.startswith("rules.yaml:13: ")
-    assert "metricsQuery" in rulebook.retained[rule.id].reason
 
 
 @pytest.mark.parametrize(
@@ -289,8 +287,8 @@ def test_a_retained_rule_has_the_place_of_its_broken_text_and_the_reason() -> No
     ids=["none", "with it", "changed with it", "after it", "over further reloads"],
 )
 def test_rules_newer_than_the_retained_version_are_known(versions: Sequence[str], newer: Sequence[int]) -> None:
-    (held,) = after(*versions).rulebook.retained.values()
-    assert held.newer == {f"rules[{number}]" for number in newer}
+    (known,) = after(*versions).rulebook.retained.values()
+    assert known == {f"rules[{number}]" for number in newer}
 
 
 RESOURCES = """\
