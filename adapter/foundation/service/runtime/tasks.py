@@ -95,10 +95,6 @@ class Tasks:
 
         self._start(name, passes, reads_only=reads_only)
 
-    def overdue(self) -> tuple[str, ...]:
-        """Return the names of tasks whose current run is past its deadline."""
-        return tuple(task.name for task in self._tasks if task.overdue())
-
     def stop(self, seconds: float) -> tuple[str, ...]:
         """Request the stop and wait for all tasks together; return the names of those that did not end in time.
 
