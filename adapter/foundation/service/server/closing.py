@@ -12,13 +12,10 @@ from __future__ import annotations
 import logging
 import os
 import selectors
-import sys
 import time
 from abc import abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING, Any
-
-from gunicorn.arbiter import Arbiter
 
 from adapter.foundation.service.server.answering import AnsweringWorker, final_answer
 from adapter.foundation.service.server.connections.held_bytes import held_bodies
@@ -178,7 +175,4 @@ class ClosingWorker(AnsweringWorker):
             # Exit here, because the interpreter would wait for threads of requests, which are past every deadline, and
             # would take away modules that threads of tasks still use.
             logging.shutdown()
-            os._exit(Arbiter.WORKER_BOOT_ERROR if self.app.context.has_failed else 0)
-        if self.app.context.has_failed:
-            # The status on which the arbiter ends instead of starting another worker.
-            sys.exit(Arbiter.WORKER_BOOT_ERROR)
+            os._exit(0)

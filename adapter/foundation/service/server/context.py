@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -69,8 +68,6 @@ class WorkerContext:
         self._stopping_callbacks: list[Callable[[], None]] = []
         self._stopping: threading.Thread | None = None
         self._not_ready: str | None = "not listening yet"
-        self.has_failed = False
-        """Whether the process is to end with status 1."""
         self._tls_reloads = Counter(
             f"{options.metrics_prefix}_tls_reloads_total",
             "Changes of the TLS files, by result.",
@@ -135,15 +132,6 @@ class WorkerContext:
         _log.info("shutting down: no longer ready", extra=fields(delay_seconds=self.options.shutdown_delay_seconds))
         if self._stopping_callbacks:
             self._stopping = begin_calling(self._stopping_callbacks)
-
-    def fail(self, reason: str) -> None:
-        """End the process in order but without the delay, with status 1 and without starting a new worker.
-
-        This is for programs that promise to give up after repeated failures. It may be called from any thread.
-        """
-        _log.error("the process gives up", extra=fields(reason=reason))
-        self.has_failed = True
-        os.kill(os.getpid(), signal.SIGUSR1)
 
     def stop(self) -> None:
         """Stop the tasks, call the callbacks, then stop serving metrics and health checks."""
