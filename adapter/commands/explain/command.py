@@ -173,7 +173,7 @@ def _uptime(prometheus: PrometheusClient, rules: Sequence[Rule]) -> PrometheusUp
     if all(rule.policy.no_data_value is None for rule in rules):
         return always_there(Clock())
     try:
-        started = prometheus.started(ASK_SECONDS)
+        started = prometheus.fetch_start(ASK_SECONDS)
     except PrometheusError:
         return always_there(Clock())
     uptime = PrometheusUptime(Clock(), lambda _seconds: started)

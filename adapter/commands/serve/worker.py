@@ -116,7 +116,7 @@ def _readings(
         pace=pace,
         telemetry=ReadingsTelemetry(context.registry),
         settings=settings.readings,
-        started=prometheus.started,
+        started=prometheus.fetch_start,
         connect=functools.partial(_backend_client, settings, by_backend, pace),
     )
     configuration.on_change(

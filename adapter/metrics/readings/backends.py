@@ -30,7 +30,7 @@ Submit: TypeAlias = "Callable[[Callable[[], None]], object]"
 class ConnectedBackend(Prometheus, Protocol):
     """A client of one backend, with threads of its own."""
 
-    def started(self, seconds: float, /) -> Started:
+    def fetch_start(self, seconds: float, /) -> Started:
         """Ask the server when it started, within some seconds. Raises PrometheusError."""
 
     def submit(self, work: Callable[[], None]) -> None:
@@ -115,7 +115,7 @@ class Backends:
         if self._connect is None:
             raise AssertionError("only rules of files have backends")
         connected = self._connect(backend)
-        source = Source(connected, PrometheusUptime(self._clock, connected.started), connected.submit)
+        source = Source(connected, PrometheusUptime(self._clock, connected.fetch_start), connected.submit)
         return _Used(backend.settings, connected, source)
 
 

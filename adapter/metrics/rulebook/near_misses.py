@@ -58,7 +58,7 @@ class Selecting:
     closeness: Callable[[str], Closeness]
 
 
-def selecting(rule: Rule) -> Selecting:
+def with_parsed_query(rule: Rule) -> Selecting:
     """Return the rule with its parsed `seriesQuery`; takes a tenth of a millisecond."""
     return Selecting(rule, names_selected(rule.series_query) or _never_close)
 

@@ -176,7 +176,7 @@ def _ratios(loads: LoadSnapshot, nodes: Sequence[str], resource: LoadResource, s
     load = loads.resources.get(resource)
     if load is None:
         return np.full(len(nodes), np.nan)
-    return rearranged_rows(load.measured(selector.window, selector.stat), rows_in(loads.index, nodes))
+    return rearranged_rows(load.measured_values(selector.window, selector.stat), rows_in(loads.index, nodes))
 
 
 def _missing_text(missing: Sequence[str], selector: UtilizationSelector) -> str:

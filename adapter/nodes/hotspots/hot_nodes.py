@@ -90,7 +90,7 @@ def _advance_heat(
         return heat
     # A sample that is older than the last one, as after a clock was set back, does not count, but those after it do.
     is_new = load.sampled_at > np.where(np.isnan(heat.sampled_at), -np.inf, heat.sampled_at)
-    ratios, limit = np.where(is_new, load.measured(0, AVG), np.nan), settings.limits[resource]
+    ratios, limit = np.where(is_new, load.measured_values(0, AVG), np.nan), settings.limits[resource]
     is_above = ratios > limit
     is_below = ratios <= limit  # Neither holds for NaN.
     rounds = np.where(is_above | (is_below & heat.is_hot), heat.rounds + 1, np.where(is_below, 0, heat.rounds))

@@ -79,7 +79,7 @@ class ResourceLoad:
     resolution_seconds: Floats
     """The scrape interval on which the numbers rest, of shape (nodes,); NaN if unknown."""
 
-    def measured(self, window: int, stat: int) -> Floats:
+    def measured_values(self, window: int, stat: int) -> Floats:
         """Return a statistic of a window for each node; NaN where it is estimated or unknown.
 
         Code that rejects a node, calls it hot or moves pods away from it must use this, never an estimate.

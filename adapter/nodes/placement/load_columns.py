@@ -78,5 +78,5 @@ def _column(
     load = loads.resources.get(kind.resource) if loads else None
     if load is None or kind.window >= len(load.stats):
         return np.full(len(places), np.nan)
-    numbers = load.measured(kind.window, kind.stat) if are_measured else load.stats[kind.window, kind.stat]
+    numbers = load.measured_values(kind.window, kind.stat) if are_measured else load.stats[kind.window, kind.stat]
     return rearranged_rows(numbers, places)

@@ -88,8 +88,8 @@ def forecast(snapshot: LoadSnapshot, week: LoadWeek, judged: Backtest, now: floa
     """
     nothing = np.full(len(snapshot.nodes), np.nan)
     cpu = snapshot.resources.get(LoadResource.CPU)
-    level = nothing if cpu is None else cpu.measured(0, AVG)
-    latest = nothing if cpu is None else cpu.measured(_FIVE_MINUTES, AVG)
+    level = nothing if cpu is None else cpu.measured_values(0, AVG)
+    latest = nothing if cpu is None else cpu.measured_values(_FIVE_MINUTES, AVG)
     rise = rearranged_rows(_rise_now(week, now).astype(np.float64), rows_of(snapshot.nodes, week.nodes))
     rows = rows_of(snapshot.nodes, judged.nodes)
     loss_ratio, highest = rearranged_rows(judged.loss_ratio, rows), rearranged_rows(judged.highest, rows)

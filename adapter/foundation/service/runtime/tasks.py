@@ -70,7 +70,7 @@ class Tasks:
             started = self._clock()
             with task.running(deadline_seconds):
                 action()
-            task.succeeded()
+            task.count_success()
             self.stopping.wait(started + every_seconds - self._clock())
 
         self._start(name, passes, reads_only=reads_only)
@@ -164,7 +164,7 @@ class _Task:
         deadline = self._deadline
         return deadline is not None and self._clock() > deadline
 
-    def succeeded(self) -> None:
+    def count_success(self) -> None:
         if self._late:
             _log.warning("a task exceeded its deadline", extra=fields(task=self.name))
         if self._backoff.failures:

@@ -111,7 +111,7 @@ class TlsSettings:
         """Return the files that the context is made of."""
         return self.certificate_file, self.key_file
 
-    def trusted(self) -> frozenset[bytes]:
+    def trusted_cas(self) -> frozenset[bytes]:
         """Return the CAs of client certificates, in DER."""
         return self.client_authorities() if self.client_authorities else frozenset()
 
@@ -171,7 +171,7 @@ class ServerTls:
         return self._context
 
     def _look(self) -> tuple[tuple[tuple[Stamp, ...], frozenset[bytes]], None]:
-        return (stamps_of(self._settings.files), self._settings.trusted()), None
+        return (stamps_of(self._settings.files), self._settings.trusted_cas()), None
 
     def _without_sessions(self) -> ssl.SSLContext:
         """Return a new context, without cached sessions, from files that have not changed."""
@@ -186,7 +186,7 @@ class ServerTls:
     def _taken_in(self, context: ssl.SSLContext) -> None:
         self._context = context
         self._state_log.recovered("files", _USABLE_AGAIN)
-        about = {"certificate": str(self._settings.certificate_file), "client_cas": len(self._settings.trusted())}
+        about = {"certificate": str(self._settings.certificate_file), "client_cas": len(self._settings.trusted_cas())}
         _log.info("TLS files reloaded", extra={"fields": about})
         self.on_reload(True)  # noqa: FBT003 - the one argument of a callback
 
@@ -211,7 +211,7 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_OPTIONAL
         # As in Go, each certificate of the bundle is a trust anchor, since it may be an intermediate without its root.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        trusted = settings.trusted()
+        trusted = settings.trusted_cas()
         if trusted:
             context.load_verify_locations(cadata=b"".join(trusted))
     return context

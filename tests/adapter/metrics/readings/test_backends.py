@@ -36,7 +36,7 @@ class Client(ScriptedPrometheus):
     backend: Backend | None = None
     closed: list[Backend | None] = field(default_factory=list)
 
-    def started(self, seconds: float) -> Started:
+    def fetch_start(self, seconds: float) -> Started:
         raise PrometheusUnreachableError("its start", f"not within {seconds} s")
 
     def submit(self, work: Callable[[], None]) -> None:

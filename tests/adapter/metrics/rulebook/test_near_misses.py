@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.metrics.rulebook.near_misses import LONGEST_NAME, near_miss, selecting
+from adapter.metrics.rulebook.near_misses import LONGEST_NAME, near_miss, with_parsed_query
 from tests.support.readings import rulebook_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ rules:
 
 
 def missed(name: str) -> NearMiss | None:
-    return near_miss([selecting(rule) for rule in rulebook_of(RULES).rules], name)
+    return near_miss([with_parsed_query(rule) for rule in rulebook_of(RULES).rules], name)
 
 
 @pytest.mark.parametrize(

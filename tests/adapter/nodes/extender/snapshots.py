@@ -92,7 +92,7 @@ def nodes_snapshot(
         non_zero_requested=nothing,
         limits=nothing,
         mean_ratio=ratios,
-        measured_ratio={each.resource: each.measured(0, AVG) for each in loads} or ratios,
+        measured_ratio={each.resource: each.measured_values(0, AVG) for each in loads} or ratios,
         std_ratio={resource: np.zeros(count) for resource in ratios},
         recent_cpu_prediction_milli=np.zeros(count),
         recent_requests=_arrays(recent_requests),

@@ -210,7 +210,7 @@ class PrometheusClient:
         question = SentQuery(selector, "series", _SERIES_PATH, parameters, SERIES, limits, Deadline(timeout_seconds))
         return SeriesAnswer(selector, lambda: self._stream_answer(question), limits)
 
-    def started(self, timeout_seconds: float) -> Started:
+    def fetch_start(self, timeout_seconds: float) -> Started:
         """Return when the server started. Each request has half of the time; a second one is sent only after a restart.
 
         Raises PrometheusError, even if the server only lacks this information.

@@ -59,7 +59,7 @@ class Client(ScriptedPrometheus):
 
     submit: LackingThreads = field(default_factory=LackingThreads)
 
-    def started(self, _: float) -> Started:
+    def fetch_start(self, _: float) -> Started:
         return Started(0.0, 0.0)
 
     def close(self) -> None:

@@ -71,11 +71,11 @@ def test_a_new_prometheus_lacks_no_history_and_a_restarted_one_may(tmp_path: Pat
         scraped_prometheus(tmp_path, "some 1\n") as scraped,
         PrometheusClient(PrometheusSettings(scraped.url)) as client,
     ):
-        new = client.started(5.0)
+        new = client.fetch_start(5.0)
         scraped.wait_for("up")
         scraped.prometheus.kill()
         scraped.prometheus.start_again()
-        again = client.started(5.0)
+        again = client.fetch_start(5.0)
     assert new.configured == -math.inf
     assert again.configured >= again.process > new.process
 
@@ -91,7 +91,7 @@ def test_a_prometheus_that_received_samples_before_its_start_may_lack_some(
         scraped_prometheus(tmp_path, history=received) as scraped,
         PrometheusClient(PrometheusSettings(scraped.url)) as client,
     ):
-        found = client.started(5.0)
+        found = client.fetch_start(5.0)
     assert found.configured >= found.process
 
 
@@ -106,7 +106,7 @@ def test_a_partial_answer_does_not_prove_that_nothing_was_scraped_before() -> No
     with raw_server(script) as server, PrometheusClient(PrometheusSettings(server.url)) as client:
         for _ in range(2):
             with pytest.raises(UnexpectedAnswerError, match="may be partial: no answer from store-0"):
-                client.started(5.0)
+                client.fetch_start(5.0)
 
 
 @pytest.mark.parametrize(
