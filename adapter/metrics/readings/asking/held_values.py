@@ -78,10 +78,6 @@ class HeldValues:
         self.total = 0
         """The number of values held for all queries."""
 
-    def count_owned(self, namespace: Payer) -> int:
-        """Return the number of values of a namespace's own queries."""
-        return self._owned[namespace]
-
     def check_room(self, namespace: Payer) -> None:
         """Raise TooMuchDemandError if a namespace has reached its limit of values and may request nothing new.
 

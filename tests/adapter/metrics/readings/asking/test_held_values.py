@@ -150,7 +150,7 @@ def test_the_number_of_held_values_is_exact_and_within_its_limits(steps: list[tu
             held[asked] = parcel
         distinct = {parcel.key: parcel.values for parcel in held.values()}
         assert holdings.total == sum(distinct.values()) <= 20
-        assert all(holdings.count_owned(namespace) <= 14 for namespace in ("shop", "bank"))
+        assert all(holdings._owned[namespace] <= 14 for namespace in ("shop", "bank"))
     for asked in held:
         holdings.release(asked)
-    assert (holdings.total, holdings.count_owned("shop"), holdings.count_owned("bank")) == (0, 0, 0)
+    assert (holdings.total, holdings._owned["shop"], holdings._owned["bank"]) == (0, 0, 0)
