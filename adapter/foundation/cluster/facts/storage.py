@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _BOUND: Final = "pv.kubernetes.io/bind-completed"
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-_DEFAULTS: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _MODES: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 
 
@@ -85,7 +84,6 @@ def storage_class_of(form: StorageClassForm) -> StorageClassFacts:
         raise FactError(f"{where}: volumeBindingMode {mode!r} is not known: use {known}")
     if not form.provisioner:
         raise FactError(f"{where}: provisioner is missing")
-    annotations = annotations_of(where, bytes(form.metadata.annotations))
     return StorageClassFacts(
         name=form.metadata.name,
         provisioner=form.provisioner,
@@ -93,7 +91,6 @@ def storage_class_of(form: StorageClassForm) -> StorageClassFacts:
         allowed_topologies=tuple(_topology(where, term) for term in form.allowed_topologies)
         if form.allowed_topologies
         else None,
-        is_default=any(annotations.get(key) == "true" for key in _DEFAULTS),
     )
 
 

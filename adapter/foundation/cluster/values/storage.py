@@ -62,7 +62,6 @@ class StorageClassFacts:
     binds_at_first_consumer: bool
     """`volumeBindingMode: WaitForFirstConsumer`."""
     allowed_topologies: tuple[NodeSelectorTerm, ...] | None = None
-    is_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,6 @@ def test_claims_volumes_classes_and_csi_nodes_are_read(tmp_path: Path) -> None:
             "storage.k8s.io/v1",
             "StorageClass",
             "fast",
-            metadata={"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
             provisioner="ebs",
             volumeBindingMode="WaitForFirstConsumer",
             allowedTopologies=[{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}],
@@ -181,10 +180,8 @@ def test_claims_volumes_classes_and_csi_nodes_are_read(tmp_path: Path) -> None:
     }
     volume = Volume("pv-1", {"zone": "a"}, (term,), "fast", 2 << 30, modes, "ebs", "vol-1", ("shop", "data"), "Bound")
     assert found.volumes == Observed({"pv-1": volume}, NOW)
-    assert found.classes == Observed(
-        {"fast": StorageClassFacts("fast", "ebs", True, (term,), is_default=True)},  # noqa: FBT003 - as in the value
-        NOW,
-    )
+    fast = StorageClassFacts("fast", "ebs", binds_at_first_consumer=True, allowed_topologies=(term,))
+    assert found.classes == Observed({"fast": fast}, NOW)
     assert found.csi_nodes == Observed({"n1": CsiNodeFacts("n1", {"ebs": 25})}, NOW)
 
 
