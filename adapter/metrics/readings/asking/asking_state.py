@@ -47,7 +47,7 @@ class AskingState:
         launch: Callable[[Query], object],
         launch_trial: Callable[[Trial], object],
     ) -> None:
-        """`launch` passes a query to a thread that ends by calling `QueryScheduler.settle`; trials end with `tried`."""
+        """`launch` passes a query to a thread that ends with `QueryScheduler.settle`, a trial with `record_trial`."""
         self.settings = settings
         self.clock = clock
         self._launch = launch
