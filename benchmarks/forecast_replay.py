@@ -10,14 +10,13 @@ import numpy as np
 from benchmarks.rival_forecasts import rival_capacities
 from recommender.backtest.backtest import fleet_settings, warm_up_steps
 from recommender.backtest.options import BacktestOptions
-from recommender.backtest.regret import regret_of, shortage_of
+from recommender.backtest.regret import measured_at_cost, regret_of, shortage_of
 from recommender.backtest.report import PolicyResult, Regret
 from recommender.kinds.predictive.choice.auto import choice_limits, run_auto
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
-from recommender.kinds.predictive.simulation.equal_cost import measured_at_cost
 from recommender.kinds.predictive.simulation.frontier import compare, frontier
 from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.serving import desired_replicas, needed_replicas, simulate

@@ -27,11 +27,12 @@ from adapter.foundation.time.rate_limit import RateLimit
 from recommender.running.memory.config_map_documents import (
     LABELS,
     MANAGED_BY,
+    ConfigMapState,
+    ForeignConfigMapError,
     content_of,
     decode_or_log,
     place_of,
 )
-from recommender.running.memory.config_map_state import ConfigMapState, ForeignConfigMapError
 from recommender.running.memory.memory_document import encode_memory, encode_shard
 from recommender.running.memory.store_protocol import (
     MemoryKey,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
-from recommender.kinds.cluster_size.estimator.candidates import Candidates
 from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, NewNode
+from recommender.kinds.cluster_size.estimator.node_turns import Candidates
 from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources

@@ -1,4 +1,4 @@
-"""A chain of expanders by name, and the choice among the options that they leave, which can be repeated."""
+"""The expanders by name, and a chain of them: the choice among the options that it leaves can be repeated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from adapter.foundation.documents.tree import nearest_word
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, Kept, names
 from recommender.kinds.cluster_size.expanders.price import keep_cheapest
 from recommender.kinds.cluster_size.expanders.priorities import highest_priority
-from recommender.kinds.cluster_size.expanders.waste_and_counts import least_nodes, least_waste, most_pods
+from recommender.kinds.cluster_size.model.resources import capacity_of
+from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +23,49 @@ RANDOM: Final = "random"
 GRPC: Final = "grpc"
 TIES: Final = "ties"
 """Name of the rule that decides among options that all expanders keep; it cannot be configured as an expander."""
+
+
+def waste(option: ExpansionOption) -> float:
+    """Return the share of CPU plus the share of memory that no pod of the option requests: 0 to 2.
+
+    As in `expander/waste`, the share is of the capacity, not of what is allocatable. It is infinite if the template
+    states no CPU or no memory, or if there is no node.
+    """
+    if option.group.template is None:
+        return math.inf
+    capacity = capacity_of(option.group.template.node)
+    total = 0.0
+    for resource in (CORES, MEMORY):
+        available = capacity.get(resource, 0) * option.estimate.node_count
+        if available <= 0:
+            return math.inf
+        requested = sum(pod.resources.requests.get(resource, 0) for pod in option.estimate.pods)
+        total += (available - requested) / available
+    return total
+
+
+def least_waste(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
+    """Keep the options that waste the least; equal ones are all kept."""
+    wasted = [waste(option) for option in options]
+    least = min(wasted, default=math.inf)
+    kept = tuple(option for option, its in zip(options, wasted, strict=True) if its == least)
+    share = "an unknown share" if math.isinf(least) else f"{100 * least / 2:.0f}%"
+    return Kept(kept, f"{share} of CPU and memory unused on average, the least")
+
+
+def most_pods(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
+    """Keep the options that hold the most pods (`expander/mostpods`)."""
+    most = max((len(option.estimate.pods) for option in options), default=0)
+    return Kept(tuple(option for option in options if len(option.estimate.pods) == most), f"{most} pods, the most")
+
+
+def least_nodes(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
+    """Keep the options with the fewest nodes; those without any are dropped (`expander/leastnodes`)."""
+    counted = [option for option in options if option.estimate.node_count > 0]
+    least = min((option.estimate.node_count for option in counted), default=0)
+    return Kept(
+        tuple(option for option in counted if option.estimate.node_count == least), f"{least} nodes, the fewest"
+    )
 
 
 def one_at_random(options: Sequence[ExpansionOption], context: ExpanderContext) -> Kept:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.predicates.inter_pod_affinity import InterPodFilter
 from recommender.kinds.cluster_size.predicates.node_affinity import CONFLICT
-from recommender.kinds.cluster_size.predicates.node_ports import PORT_REFUSALS, has_ports
 from recommender.kinds.cluster_size.predicates.node_resources_fit import (
     has_resources,
     resource_refusals,
@@ -19,11 +18,13 @@ from recommender.kinds.cluster_size.predicates.volumes.volume_filter import Volu
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from adapter.foundation.cluster.values.constraints import HostPort
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.pod_topology_spread import SharedDomains
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
-
+_PORT_REFUSALS: Final = (Refusal("NodePorts", "node(s) didn't have free ports for the requested pod ports"),)
+_ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - compared, never listened on
 _DEVICES: Final = Refusal("DynamicResources", "what the pod's ResourceClaims need cannot be judged")
 """This is not one of the scheduler's reasons: dynamic resource allocation is not modelled."""
 
@@ -69,7 +70,7 @@ class PodFilter:
         """
         if self.problem is not None or not has_resources(info, self._shape) or self._static.refusals(info):
             return True
-        if self._ports and not has_ports(info, self._ports):
+        if self._ports and not _has_free_ports(info, self._ports):
             return True
         return self._volumes is not None and bool(self._volumes.refusals(info))
 
@@ -152,12 +153,12 @@ class PodFilter:
         return next(filter(self.fits, nodes), None)
 
     def _refusals_by_use(self, info: NodeInfo) -> tuple[Refusal, ...]:
-        if self._ports and not has_ports(info, self._ports):
-            return PORT_REFUSALS
+        if self._ports and not _has_free_ports(info, self._ports):
+            return _PORT_REFUSALS
         return () if has_resources(info, self._shape) else resource_refusals(info, self._shape)
 
     def _fits_among_others(self, info: NodeInfo) -> bool:
-        if self.problem is not None or (self._ports and not has_ports(info, self._ports)):
+        if self.problem is not None or (self._ports and not _has_free_ports(info, self._ports)):
             return False
         if self._volumes is not None and self._volumes.refusals(info):
             return False
@@ -175,3 +176,15 @@ class PodFilter:
         if self._volumes is not None and self._volumes.problem is not None:
             return self._volumes.problem
         return _DEVICES if self._shape.scheduling.resource_claims else None
+
+
+def _has_free_ports(info: NodeInfo, ports: tuple[HostPort, ...]) -> bool:
+    """Return whether all ports are free. A port of all addresses conflicts with the same port of any address."""
+    return not any(_is_port_taken(info, port) for port in ports)
+
+
+def _is_port_taken(info: NodeInfo, port: HostPort) -> bool:
+    addresses = info.ports.get((port.protocol, port.port))
+    if not addresses:
+        return False
+    return port.address == _ALL_ADDRESSES or _ALL_ADDRESSES in addresses or port.address in addresses

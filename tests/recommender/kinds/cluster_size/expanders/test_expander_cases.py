@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.kinds.cluster_size.expanders.chain import choose, run_chain
+from recommender.kinds.cluster_size.expanders.chain import choose, least_nodes, least_waste, most_pods, run_chain, waste
 from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext, Kept
 from recommender.kinds.cluster_size.expanders.price import Offer, preferred_cores, price_score, unfitness
 from recommender.kinds.cluster_size.expanders.priorities import compile_priorities
-from recommender.kinds.cluster_size.expanders.waste_and_counts import least_nodes, least_waste, most_pods, waste
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 from tests.recommender.kinds.cluster_size.options import group, option, template

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, choose, expander_problems
+from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, choose, expander_problems, least_waste
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, ExpanderContext
 from recommender.kinds.cluster_size.expanders.price import Offer, keep_cheapest, price_score
 from recommender.kinds.cluster_size.expanders.priorities import (
@@ -17,7 +17,6 @@ from recommender.kinds.cluster_size.expanders.priorities import (
     highest_priority,
     parse_priorities,
 )
-from recommender.kinds.cluster_size.expanders.waste_and_counts import least_waste
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.options import group, option, template
 
