@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.rival_forecasts import rival_capacities
 from recommender.backtest.backtest import fleet_settings, warm_up_steps
 from recommender.backtest.options import BacktestOptions
-from recommender.backtest.regret import measured_at_cost, regret_of, shortage_of
 from recommender.backtest.report import PolicyResult, Regret
+from recommender.backtest.verdict import measured_at_cost, regret_of, shortage_of
 from recommender.kinds.predictive.choice.auto import choice_limits, run_auto
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.models.table import MODELS

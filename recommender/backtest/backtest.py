@@ -12,11 +12,10 @@ from adapter.foundation.objects.durations import format_duration
 from recommender.backtest.forecasts_of_all_models import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
-from recommender.backtest.regret import regret_of
 from recommender.backtest.replayed_policies import HPA, ReplayedPolicy, auto_policy, headroom_policy, model_policy
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
-from recommender.backtest.reports.verdict import verdict
 from recommender.backtest.shortage_by_budget import BUDGET_RATIOS, Choosing, shortage_by_budget
+from recommender.backtest.verdict import regret_of, verdict
 from recommender.kinds.predictive.choice.auto import choice_limits, configured_capacity
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_history, stretched_task

@@ -13,8 +13,14 @@ from matplotlib.figure import Figure
 
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.replayed_policies import AUTO
-from recommender.backtest.reports.cost_panels import draw_budgets, draw_frontier
-from recommender.backtest.reports.plot_style import AUTO_COLOUR, OTHER_COLOURS, RIVAL_COLOUR, tidy
+from recommender.backtest.reports.cost_panels import (
+    AUTO_COLOUR,
+    OTHER_COLOURS,
+    RIVAL_COLOUR,
+    draw_budgets,
+    draw_frontier,
+    tidy,
+)
 from recommender.backtest.reports.table import sentence
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.serving import needed_replicas

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from recommender.commands.sizes.size_reading import chosen_containers, namespace_groups
 from recommender.kinds.resources.backtest.judging import FEWEST_HISTORY_DAYS, JudgedContainer, judged_containers
 from recommender.kinds.resources.backtest.policies import HISTORY_DAYS, KRR_DAYS
+from recommender.kinds.resources.backtest.usage_grid import SampleArray, UsageGrid, edges_of
 from recommender.kinds.resources.histograms import DAY_SECONDS
-from recommender.kinds.resources.usage import ContainerRows
-from recommender.running.usage.usage_grids import read_usage_grid
+from recommender.kinds.resources.usage import MOST_BYTES, MOST_CORES, ContainerRows
+from recommender.running.usage import usage_queries
+from recommender.running.usage.container_usage import ask_slice
+from recommender.running.usage.prometheus_vectors import in_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from recommender.kinds.resources.bounds import SizeSettings
     from recommender.kinds.resources.workloads import SizedWorkload
     from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader
     from recommender.running.usage.usage_queries import Resolution
     from recommender.running.usage.usage_window import SizeWindow
+
 
 SHORTEST_SECONDS: Final = (FEWEST_HISTORY_DAYS + 1) * DAY_SECONDS
 _SERIES_AT_ONCE: Final = 1_000
@@ -65,3 +72,41 @@ def _short_histories(days: int) -> Iterator[str]:
         most = min(days - 1, wanted)
         had = f"{most} days" if most == FEWEST_HISTORY_DAYS else f"{FEWEST_HISTORY_DAYS} to {most} days"
         yield f"{name} looks at {wanted} days of history, and had {had} before the days that were judged"
+
+
+def read_usage_grid(
+    reader: ClusterReader,
+    history: ClusterHistory,
+    rows: ContainerRows,
+    namespaces: Collection[str],
+    resolution: Resolution,
+) -> UsageGrid:
+    """Return the usage of the rows on the whole days in the window of the reader. Raises PrometheusError."""
+    where, pods = usage_queries.namespace_matcher(namespaces), tuple(sorted(rows.places))
+    days = int(reader.window.seconds // DAY_SECONDS)
+    edges = edges_of(days, resolution.step_seconds, DAY_SECONDS)
+    places = {pod: place for place, pod in enumerate(pods)}
+
+    def read(query: str, most: float) -> SampleArray:
+        found = np.full((len(pods), edges[-1]), np.nan, dtype=np.float32)
+        ask = partial(ask_slice, reader, query, resolution.step_seconds)
+        for _, samples in in_turn(ask, reader.window.slices(len(pods), resolution.step_seconds)):
+            for each in samples:
+                place = places.get(each.pod)
+                if place is None:
+                    continue
+                steps = edges[-1] - 1 - np.rint((reader.window.end - each.times) / resolution.step_seconds)
+                # A comparison with NaN is false. A value that no machine can have is not a measurement.
+                usable = (steps >= 0) & (steps < edges[-1]) & (each.values >= 0) & (each.values <= most)
+                found[place, steps[usable].astype(np.int64)] = each.values[usable]
+        return found
+
+    return UsageGrid(
+        rows,
+        pods,
+        read(usage_queries.cpu_usage(where, resolution.rate_seconds), MOST_CORES),
+        read(usage_queries.memory_usage(where), MOST_BYTES),
+        edges,
+        resolution.step_seconds,
+        tuple(reversed(history.kills[:days])),
+    )

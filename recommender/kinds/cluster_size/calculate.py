@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from adapter.foundation.cluster.values.constraints import TaintEffect
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.anti_affinity_work_limit import within_term_bound
 from recommender.kinds.cluster_size.health.cluster_health import with_readiness_taint
 from recommender.kinds.cluster_size.health.failed_machines import failed_machines, with_machines_seen
-from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
+from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, ClusterSizeAnswer, GroupSize, savings_per_hour
-from recommender.kinds.cluster_size.model.pod_places import PlaceKind
+from recommender.kinds.cluster_size.model.pod_places import NodeState, PlaceKind, UnavailableNode
 from recommender.kinds.cluster_size.predicates.snapshot import snapshot_of
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
+from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.pod_places import PodName, PodPlace
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.model.taints import PassingTaints
 
 
 def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> ClusterSizeAnswer:
@@ -146,3 +149,30 @@ def _memory(situation: ClusterSituation, scaled: ScaleUp, lowered: ScaleDownAnsw
         unneeded_since=dict(lowered.unneeded_since),
         unremovable_until=dict(lowered.unremovable_until),
     )
+
+
+def unavailable_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> tuple[UnavailableNode, ...]:
+    """Return the nodes that take no pods now, in the order of the cluster, each with its most permanent state."""
+    deleting = nodes_being_deleted(situation)
+    starting = starting_nodes(situation, settings)
+    found: list[UnavailableNode] = []
+    for node in situation.nodes:
+        group = situation.groups.group_of.get(node.name, "")
+        if node.name in deleting:
+            found.append(UnavailableNode(node.name, group, NodeState.DELETING))
+        elif node.unschedulable:
+            found.append(UnavailableNode(node.name, group, NodeState.CORDONED))
+        elif node.name in starting:
+            found.append(UnavailableNode(node.name, group, NodeState.STARTING, starting[node.name]))
+        elif not node.ready:
+            found.append(UnavailableNode(node.name, group, NodeState.NOT_READY))
+        elif taint := _lasting_taint(node, settings.passing_taints):
+            detail = f"it has the start-up taint {taint}, and is older than maxNodeProvisionTime"
+            found.append(UnavailableNode(node.name, group, NodeState.TAINTED, detail))
+    return tuple(found)
+
+
+def _lasting_taint(node: ClusterNode, passing: PassingTaints) -> str:
+    """Return the start-up taint that keeps pods from a node that should have started; empty if there is none."""
+    keeping = (taint for taint in node.taints if taint.effect in set(TaintEffect))
+    return next((taint.key for taint in keeping if passing.is_startup(taint)), "")

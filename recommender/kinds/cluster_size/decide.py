@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from recommender.decisions.calculation import Calculation, InputMissingError, KeptValue
 from recommender.kinds.cluster_size.calculate import decide_size
-from recommender.kinds.cluster_size.future.future_pods import future_pods
+from recommender.kinds.cluster_size.future.predicted_pods import future_pods
 from recommender.kinds.cluster_size.future.predictions import predictions_of
 from recommender.kinds.cluster_size.group_sizes import GroupSizes, SizeContext
-from recommender.kinds.cluster_size.health.doubted_facts import believed_cluster, known_of
 from recommender.kinds.cluster_size.health.failed_removals import with_failed_removals
 from recommender.kinds.cluster_size.health.times_without_facts import with_absence
-from recommender.kinds.cluster_size.known_cluster import known_cluster, situation_of
+from recommender.kinds.cluster_size.known_cluster import believed_cluster, known_cluster, known_of, situation_of
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.kinds.cluster_size.model.memory import restore_memory
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.requested_sizes import believed_sizes, settled_writes
-from recommender.kinds.cluster_size.what_if.removed_nodes import node_names, without_nodes
+from recommender.kinds.cluster_size.what_if.apply import node_names, without_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.reports.counts import count_of
 from recommender.decisions.calculation import InputMissingError
+from recommender.decisions.targets.doubted_first_lists import known_now, unless_doubted
 from recommender.decisions.texts.times import check_age, oldest_time
 from recommender.kinds.cluster_size.expanders.priorities import CONFIG_MAP_KEY, PrioritiesError, parse_priorities
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
@@ -16,16 +17,18 @@ from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adapter.foundation.cluster.values.state import ClusterState, LeftOut
+    from adapter.foundation.cluster.values.state import ClusterState, LeftOut, ObjectKind
     from adapter.foundation.cluster.values.storage import Storage
     from recommender.decisions.inputs import Inputs
     from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 
+
 V = TypeVar("V")
 
 CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
+_BUDGETS: Final = "PodDisruptionBudgets"
 _NOT_READ: Final = Unknown("it has not been read")
 _SHOWN: Final = 3
 """The number of names in a note."""
@@ -213,3 +216,36 @@ def _left_out(found: Iterable[LeftOut]) -> Iterator[str]:
         examples = [one.reason for one in found if one.kind == kind][:_SHOWN]
         more = f"; and {count - len(examples)} more" if count > len(examples) else ""
         yield f"{count_of(count, kind)} left out: {'; '.join(examples)}{more}"
+
+
+def believed_cluster(cluster: ClusterState, known: Mapping[str, int]) -> ClusterState:
+    """Return the facts; a kind is unknown if its first list is empty although the memory knows such objects.
+
+    Without budgets, nodes that they protect would be removed, and without node groups, the time for which nodes have
+    been unneeded would be forgotten.
+    """
+    return replace(
+        cluster,
+        nodes=unless_doubted("nodes", cluster.nodes, known),
+        pods=unless_doubted("pods", cluster.pods, known),
+        disruption_budgets=unless_doubted(_BUDGETS, cluster.disruption_budgets, known),
+        objects={kind: unless_doubted(_kind_name(kind), fact, known) for kind, fact in cluster.objects.items()},
+    )
+
+
+def known_of(cluster: ClusterState, known: Mapping[str, int]) -> Mapping[str, int]:
+    """Return how many objects of each kind are known, for the memory."""
+    for what, fact in _facts(cluster):
+        known = known_now(what, fact, len(fact.value) if isinstance(fact, Observed) else 0, known)
+    return known
+
+
+def _facts(cluster: ClusterState) -> Iterator[tuple[str, Observed[Any] | Unknown]]:
+    yield from (("nodes", cluster.nodes), ("pods", cluster.pods), (_BUDGETS, cluster.disruption_budgets))
+    yield from ((_kind_name(kind), fact) for kind, fact in cluster.objects.items())
+
+
+def _kind_name(kind: ObjectKind) -> str:
+    where = "/".join(filter(None, (kind.namespace, kind.name)))
+    name = f"{kind.resource}.{kind.group}" if kind.group else kind.resource
+    return f"{name} of {where}" if where else name

@@ -118,7 +118,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
 
     def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
         """Yield a problem for each key that cannot be combined with sizes that are written."""
-        from recommender.kinds.proportional.reading.written_sizes import written_sizes_problems  # noqa: PLC0415 - not for the drop-in
+        from recommender.kinds.proportional.reading.proportional_reader import written_sizes_problems  # noqa: PLC0415 - not for the drop-in
         from recommender.kinds.resizing.resize_reader import resize_problems  # noqa: PLC0415 - likewise
 
         yield from resize_problems(given, outputs, self.key)

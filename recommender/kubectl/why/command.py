@@ -23,9 +23,8 @@ from adapter.foundation.sources.kubernetes.client import RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.metrics.readings.explain.explanation import Explanation, NoExplanationError, explanation_of
-from recommender.kubectl.kinds import Kinds
 from recommender.kubectl.program import PROGRAM
-from recommender.kubectl.reader import NotRead, Reader
+from recommender.kubectl.reader import Kinds, NotRead, Reader
 from recommender.kubectl.recommendations import RECOMMENDER_FLAG, recommendations
 from recommender.kubectl.report import OUTPUT_FLAG, Report, as_text, document_text
 from recommender.kubectl.why.autoscaler import why_autoscaler

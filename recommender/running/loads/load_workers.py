@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.running.loads.histories.backend_histories import BackendHistories
 from recommender.running.loads.histories.history_files import LoadFiles
-from recommender.running.loads.histories.history_keeping import HistoryKeeper
+from recommender.running.loads.histories.history_keeping import BackendHistories, HistoryKeeper
 from recommender.running.loads.learned.forecast_tasks import task_of
 from recommender.running.loads.learned.model_choice_files import LearnedFiles
 from recommender.running.loads.learned.model_choices import Learned, LearnedModels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
 from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
+from recommender.kinds.cluster_size.scale_up.balancing import difference, similar_groups
 from recommender.kinds.cluster_size.scale_up.shared_estimates import SharedEstimates
 
 if TYPE_CHECKING:

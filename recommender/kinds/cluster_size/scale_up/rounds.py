@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.balancing.spread import GroupRoom, spread_new_nodes, within_quota
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.expanders.chain import choose
@@ -13,6 +12,7 @@ from recommender.kinds.cluster_size.expanders.expander_context import ExpanderCo
 from recommender.kinds.cluster_size.expanders.priorities import PrioritiesError, compile_priorities
 from recommender.kinds.cluster_size.model.answer import SizeStep
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_nodes
+from recommender.kinds.cluster_size.scale_up.balancing import GroupRoom, spread_new_nodes, within_quota
 from recommender.kinds.cluster_size.scale_up.group_options import Options
 from recommender.kinds.cluster_size.scale_up.scale_up_state import exceeded_limits
 

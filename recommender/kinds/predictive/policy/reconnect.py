@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from recommender.kinds.predictive.policy.memory import ReconnectMemory
-from recommender.kinds.predictive.policy.recent_largest import with_newest
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import Connections
+
+
+_Value = TypeVar("_Value", int, float)
+
+
+def with_newest(
+    entries: tuple[tuple[float, _Value], ...], now: float, value: _Value, oldest: float
+) -> tuple[tuple[float, _Value], ...]:
+    """Return the entries that may become the largest: those after `oldest` that exceed all later ones, and the new one.
+
+    The first of them is the largest. An entry from the future, after the clock was set back, counts as one of now.
+    """
+    kept = []
+    for time, each in entries:
+        if each > value and time > oldest:
+            kept.append((time, each) if time <= now else (now, each))
+    kept.append((now, value))
+    return tuple(kept)
+
 
 FALL_SECONDS: Final = 60.0
 """The time within which the load must fall."""

@@ -19,8 +19,7 @@ from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import known_value, replicas_for
 from recommender.kinds.predictive.policy.decay import after_watching_pods, kept_ratio, session_seconds
 from recommender.kinds.predictive.policy.overrides_and_schedules import active_override, apply_bounds, freeze_reason
-from recommender.kinds.predictive.policy.recent_largest import with_newest
-from recommender.kinds.predictive.policy.reconnect import after_observed_load
+from recommender.kinds.predictive.policy.reconnect import after_observed_load, with_newest
 from recommender.kinds.predictive.policy.requested_sizes import desired_size
 from recommender.kinds.predictive.policy.size_steps import SizeTrail
 from recommender.kinds.predictive.predictive_settings import ScaleDown

@@ -9,8 +9,7 @@ from adapter.foundation.cluster.values.constraints import PodScheduling
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.cluster.values.workloads import WorkloadFacts
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.future.future_pods import future_pods
-from recommender.kinds.cluster_size.future.predicted_pods import forecast_pods
+from recommender.kinds.cluster_size.future.predicted_pods import forecast_pods, future_pods
 from recommender.kinds.cluster_size.future.prediction_limits import ForecastBounds
 from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
 from recommender.kinds.cluster_size.future.resource_quotas import RemainingQuota

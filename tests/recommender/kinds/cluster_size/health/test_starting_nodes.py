@@ -9,8 +9,8 @@ import pytest
 
 from adapter.foundation.cluster.values.constraints import PodScheduling
 from adapter.foundation.cluster.values.state import ClusterState, Observed
+from recommender.kinds.cluster_size.calculate import unavailable_nodes
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
-from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.memory import Absence, ClusterSizeMemory
 from recommender.kinds.cluster_size.model.pod_places import NodeState

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
-from recommender.kinds.cluster_size.what_if.removed_nodes import without_nodes
+from recommender.kinds.cluster_size.what_if.apply import without_nodes
 
 NODES = ("n1", "n2", "n3")
 

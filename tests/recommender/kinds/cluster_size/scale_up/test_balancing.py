@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
-from recommender.kinds.cluster_size.balancing.spread import GroupRoom, spread_new_nodes, within_quota
+from recommender.kinds.cluster_size.scale_up.balancing import (
+    GroupRoom,
+    difference,
+    similar_groups,
+    spread_new_nodes,
+    within_quota,
+)
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 from tests.recommender.kinds.cluster_size.options import template
