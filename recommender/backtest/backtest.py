@@ -10,8 +10,7 @@ import numpy as np
 
 from adapter.foundation.objects.durations import format_duration
 from recommender.backtest.forecasts_of_all_models import run_models
-from recommender.backtest.hpa_actuator import through_hpa
-from recommender.backtest.hpa_rule import hpa_desired
+from recommender.backtest.hpa_actuator import hpa_desired, through_hpa
 from recommender.backtest.replayed_policies import HPA, ReplayedPolicy, auto_policy, headroom_policy, model_policy
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
 from recommender.backtest.shortage_by_budget import BUDGET_RATIOS, Choosing, shortage_by_budget
@@ -46,6 +45,12 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.frontier import Act, FrontierPoint
     from recommender.kinds.predictive.simulation.serving import Ask, Fleet
 
+_REPLICAS_AT_99TH_PERCENTILE: Final = 20
+_HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
+"""The headroom ratios of a frontier through an HPA, of which each takes seconds to simulate."""
+_FORECASTS_SHARE: Final = {Actuator.SCALE: 0.95, Actuator.HPA: 0.5}
+"""The forecasts' share of the work, used only to show progress."""
+
 
 def with_connections(arrivals: LoadHistory, sessions: str) -> LoadHistory:
     """Return the open connections as load; without `sessions`, return the history unchanged."""
@@ -65,13 +70,6 @@ def with_refusals(
         run = simulate_connections(arrivals.values[0], replayed_decisions(np.ceil(result.fleet.asked)), fleet, settings)
         found.append(replace(result, connections=measure_connections(run, judged, fleet)))
     return tuple(found)
-
-
-_REPLICAS_AT_99TH_PERCENTILE: Final = 20
-_HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
-"""The headroom ratios of a frontier through an HPA, of which each takes seconds to simulate."""
-_FORECASTS_SHARE: Final = {Actuator.SCALE: 0.95, Actuator.HPA: 0.5}
-"""The forecasts' share of the work, used only to show progress."""
 
 
 def run_backtest(

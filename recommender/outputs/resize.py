@@ -41,9 +41,8 @@ from recommender.outputs.resize_documents import (
     objects_controlled_by,
     resized_containers,
 )
-from recommender.outputs.scale_documents import uid_of
+from recommender.outputs.scale_documents import target_path, uid_of
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import (
     READ_SECONDS,
     ScaleOutcome,

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, uid_of, with_replicas
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, target_path, uid_of, with_replicas
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import (
     READ_SECONDS,
     ScaleOutcome,

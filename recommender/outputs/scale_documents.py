@@ -1,11 +1,15 @@
-"""Reads and changes the document of a scale subresource (`autoscaling/v1 Scale`). Pure."""
+"""The paths of targets, and the documents of their scale subresource."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.integers import INT32_MAX
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
+
+if TYPE_CHECKING:
+    from recommender.decisions.record import TargetReference
 
 
 class ScaleDocumentError(ValueError):
@@ -31,3 +35,18 @@ def uid_of(document: Mapping[str, Any]) -> str:
 def with_replicas(scale: Mapping[str, Any], replicas: int) -> dict[str, Any]:
     """Return the Scale with this number of replicas; its resource version stays the one that was read."""
     return {**scale, "spec": {**(scale.get("spec") or {}), "replicas": replicas}}
+
+
+def target_path(target: TargetReference, resolve: ResolveResource) -> str:
+    """Return the path of a target in the API version that the target names. Raises UnknownResourceError."""
+    group, _, version = target.api_version.rpartition("/")
+    resource = resolve(group, target.kind)
+    if resource.group != group:
+        raise UnknownResourceError(f"no kind {target.kind!r} in API version {target.api_version!r}: check apiVersion")
+    if resource.kind != target.kind:
+        # A lookup also accepts plural names and ignores case, but an HPA states the exact kind: with any other
+        # spelling, an owner would be missed, and two recommendations for one object would not know of each other.
+        raise UnknownResourceError(f"no kind {target.kind!r} in {target.api_version}: write {resource.kind!r}")
+    root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    scope = f"/namespaces/{target.namespace}" if resource.namespaced else ""
+    return f"{root}{scope}/{resource.plural}/{target.name}"

@@ -1,7 +1,8 @@
-"""One attempt at a write of any kind: its terms, its outcome, and how it is sent."""
+"""One attempt at a write of any kind: its terms, its outcome, how it is sent, and until when it may take effect."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,16 +12,19 @@ from adapter.foundation.sources.kubernetes.errors import (
     ForbiddenError,
     KubernetesError,
     StatusError,
+    UnknownOutcomeError,
     is_of_the_server,
 )
 from adapter.foundation.sources.kubernetes.writing import Fence
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from recommender.decisions.record import TargetReference
     from recommender.leader_election.lease_rules import LeaseTiming
     from recommender.outputs.pending_writes import PendingWrite
+
 
 READ_SECONDS = 5.0
 """How long a read before a write may take."""
@@ -132,3 +136,32 @@ def failed_outcome(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
         is_of_the_server=is_of_the_server(error),
         is_forbidden=isinstance(error, ForbiddenError),
     )
+
+
+class LateEffects:
+    """Remembers until when a write to a target that got no answer may still take effect.
+
+    While it may, start nothing that such a write could undo. Each target has at most one write at a time.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        """`monotonic` returns the seconds of a monotonic clock."""
+        self._monotonic = monotonic
+        self._until: dict[TargetReference, float] = {}
+
+    @contextmanager
+    def noted(self, target: TargetReference, fence: Fence) -> Iterator[None]:
+        """Run a write, and remember it if its outcome is unknown; the UnknownOutcomeError is raised again."""
+        started = self._monotonic()
+        try:
+            yield
+        except UnknownOutcomeError:
+            self._until[target] = started + LONGEST_EFFECT_RATIO * fence.seconds
+            raise
+
+    def may_come(self, target: TargetReference) -> bool:
+        """Return whether a write to the target that got no answer may still take effect."""
+        if self._monotonic() < self._until.get(target, 0.0):
+            return True
+        self._until.pop(target, None)
+        return False

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from recommender.kinds.predictive.history import LoadHistory
+from recommender.kinds.predictive.models.boosting import targets
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
 from recommender.kinds.predictive.models.seasonal import SEASONAL
 from recommender.kinds.predictive.models.table import MODELS, lacks
-from recommender.kinds.predictive.models.training_rows import targets
 from recommender.kinds.predictive.models.trend import TREND
 from tests.support.load import TASK, daily_load, history_of
 

@@ -21,6 +21,11 @@ AUTO_COLOUR: Final = "#0b6fb8"
 RIVAL_COLOUR: Final = "#e08214"
 OTHER_COLOURS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a0", "#c080b0", "#606060")
 
+_FAR_DEARER: Final = 1.6
+"""A policy that costs more than this many times as much as auto is drawn at the edge."""
+_SHORT_AXIS: Final = 1000
+"""A logarithmic axis whose end is less than this many times its start has room for labels between powers of ten."""
+
 
 def tidy(axes: Axes, *, dated: bool = False) -> None:
     """Draw only a faint grid and two edges; `dated` axes count days and are labelled with times."""
@@ -32,12 +37,6 @@ def tidy(axes: Axes, *, dated: bool = False) -> None:
         locator = AutoDateLocator(minticks=4, maxticks=10)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-
-
-_FAR_DEARER: Final = 1.6
-"""A policy that costs more than this many times as much as auto is drawn at the edge."""
-_SHORT_AXIS: Final = 1000
-"""A logarithmic axis whose end is less than this many times its start has room for labels between powers of ten."""
 
 
 def _percent_on_log_scale(axes: Axes) -> None:

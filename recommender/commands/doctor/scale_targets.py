@@ -11,8 +11,7 @@ from adapter.foundation.sources.kubernetes.errors import ForbiddenError, Kuberne
 from recommender.decisions.constraints.tolerance import DEFAULT_TOLERANCE_RATIO, follows
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.owners import refusal_of
-from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
-from recommender.outputs.target_paths import target_path
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, target_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

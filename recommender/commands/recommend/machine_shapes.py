@@ -14,8 +14,7 @@ from adapter.foundation.reports.documents import json_text
 from adapter.foundation.service.flags.parsing import UsageError
 from recommender.backtest.progress import ProgressLine
 from recommender.commands.recommend.shape_flags import has_past
-from recommender.commands.replay.chosen_settings import chosen_settings
-from recommender.commands.replay.past import read_past
+from recommender.commands.replay.past import chosen_settings, read_past
 from recommender.kinds.cluster_size.known_cluster import CONTROLLERS
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions

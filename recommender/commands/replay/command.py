@@ -18,9 +18,8 @@ from recommender.backtest.progress import ProgressLine
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.output_files import check_picture
 from recommender.commands.program import PROGRAM
-from recommender.commands.replay.chosen_settings import chosen_settings
 from recommender.commands.replay.flags import REPLAY
-from recommender.commands.replay.past import read_past
+from recommender.commands.replay.past import chosen_settings, read_past
 from recommender.kinds.predictive.predictive_settings import predictive_settings
 from recommender.recording.recording import RecordingError
 from recommender.replay.assumptions import Assumptions

@@ -1,4 +1,4 @@
-"""Reads the past for a replay: a recording of `run`, or the series of kube-state-metrics."""
+"""Reads the past for a replay (a recording of `run`, or series of kube-state-metrics), and the entry to replay."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.documents.tree import nearest_word
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, with_repair
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
@@ -14,6 +15,7 @@ from recommender.commands.chosen_backend import chosen_prometheus
 from recommender.commands.past_span import moment_of, whole_step
 from recommender.commands.replay.kube_history import recording_of
 from recommender.commands.replay.kube_state import PastWindow, read_kube_state
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, cluster_size_settings
 from recommender.recording.reading import read_recording
 from recommender.running.usage.prometheus_vectors import QUERY_SECONDS
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.recording.recording import Recording
+
 
 _UNNAMED: Final = "no history is given: write --prometheus-url, such as http://prometheus:9090, or --recording FILE"
 
@@ -68,3 +70,23 @@ def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
         yield from group.labels
     if settings.node_groups.by_label is not None:
         yield settings.node_groups.by_label.key
+
+
+def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSettings:
+    """Return the settings of the named recommendation or, without a name, those of the only one. Raises UsageError."""
+    found = cluster_size_settings(configuration.recommendations)
+    if name in found:
+        return found[name]
+    refused = next((each for each in configuration.refused if each.name == name or not name), None)
+    if refused is not None:
+        raise UsageError(str(refused.problems[0]))
+    known = ", ".join(found) or "none"
+    if name:
+        meant = nearest_word(name, found)
+        hint = f"did you mean {meant}?" if meant else f"there are {known}"
+        raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {hint}")
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        raise UsageError("--config: no recommendation has clusterSize: add one, with its node groups")
+    raise UsageError(f"--config has several recommendations with clusterSize ({known}): write --recommendation=NAME")

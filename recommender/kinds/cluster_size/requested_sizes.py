@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from recommender.kinds.cluster_size.group_writes import group_target
-from recommender.kinds.cluster_size.health.group_back_off import after_failure
+from recommender.kinds.cluster_size.health.requested_nodes import after_failure
 from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, known_seconds
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import NOT_STORED

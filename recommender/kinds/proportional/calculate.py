@@ -15,14 +15,13 @@ from recommender.decisions.calculation import Calculate, Calculation, InputMissi
 from recommender.decisions.limits import Limit
 from recommender.decisions.record import Step
 from recommender.decisions.replicas import NO_VALUE, Replicas
-from recommender.kinds.proportional.facts import Facts
+from recommender.kinds.proportional.facts import Facts, LastCounts
 from recommender.kinds.proportional.formulas import by_ratio, by_rungs
 from recommender.kinds.proportional.last_parameters import current_parameters
 from recommender.kinds.proportional.memory import restore_memory
 from recommender.kinds.proportional.modes.bounds import SPREAD_REPLICAS, limits_of
 from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeSteps
 from recommender.kinds.proportional.modes.registry import steps_of
-from recommender.kinds.proportional.node_filter import LastCounts
 from recommender.kinds.proportional.parameters import Driver, Interpolated, Linear, Mode, ProportionalSettings
 from recommender.kinds.proportional.sizes import ContainerSizes, sizes_of
 
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 
 LARGEST: Final = "largest"
 _AT_LEAST_ONE = Limit("min", 1, is_upper=False, detail="perReplica gives at least 1")
+
+_LARGEST: Final = Fraction(sys.float_info.max)
 
 
 class Drivers:
@@ -184,9 +185,6 @@ class _Calculator:
         last = None if memory.last is None else memory.last.replicas
         if last is not None and memory.changes and 0 <= now - memory.changes[-1] < quiet:
             trail.change("quietPeriod", last, f"no change within {quiet:g} s after the last one")
-
-
-_LARGEST: Final = Fraction(sys.float_info.max)
 
 
 def raised_count(count: float, ratio: float) -> float:

@@ -1,11 +1,13 @@
-"""The inputs of a calculation, each looked up once, and the time of the oldest input."""
+"""The inputs of a calculation, each looked up once, the nodes that count, and the time of the oldest input."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from adapter.foundation.cluster.values.node_counts import NodeCounts, count_nodes
 from adapter.foundation.cluster.values.state import CountQuery, Observed, Unknown
+from adapter.foundation.cluster.values.virtual_nodes import is_virtual
 from adapter.foundation.documents.tree import shorten
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.targets.doubted_first_lists import known_now, unless_doubted
@@ -13,15 +15,50 @@ from recommender.decisions.texts.times import oldest_time
 from recommender.kinds.proportional.parameters import Driver, DriverQuery, NodeFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from adapter.foundation.cluster.values.node_counts import NodeCounts
+    from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.foundation.objects.selectors import Selector
     from recommender.decisions.inputs import Inputs
-    from recommender.kinds.proportional.node_filter import LastCounts
 
 T = TypeVar("T")
 PODS_AND_SERVICES: Final = (CountQuery("pods"), CountQuery("services"))
+_NOT_COUNTED = Unknown("nothing has counted them yet")
+_NOT_ASKED = Unknown("Prometheus has not been queried yet")
+
+
+class LastCounts:
+    """Counts nodes again only when they have changed, since there are more polls than changes. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._of: Sequence[ClusterNode] | None = None
+        self._counts: NodeCounts | None = None
+
+    def counted(
+        self, nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float
+    ) -> NodeCounts:
+        """Return what the function `counted` returns; each call must have the same filter.
+
+        Nodes count as unchanged if they are the same object.
+        """
+        if self._counts is None or nodes is not self._of or node_filter.min_node_age_seconds:
+            self._of, self._counts = nodes, filtered_counts(nodes, node_filter, selector, now)
+        return self._counts
+
+
+def filtered_counts(
+    nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float
+) -> NodeCounts:
+    """Return the counts of the nodes that pass the filter; `selector` is the filter's parsed selector.
+
+    `now` is in Unix seconds.
+    """
+    if node_filter.ignore_virtual_nodes:
+        nodes = [node for node in nodes if not is_virtual(node)]
+    if node_filter.min_node_age_seconds:
+        newest = now - node_filter.min_node_age_seconds
+        nodes = [node for node in nodes if node.created is None or node.created <= newest]
+    return count_nodes(nodes, selector, node_filter.ignore_taints)
 
 
 class Facts:
@@ -95,7 +132,3 @@ class Facts:
             raise InputMissingError(f"{name} cannot be read: {fact.reason}")
         self._times.append(fact.time)
         return fact.value
-
-
-_NOT_COUNTED = Unknown("nothing has counted them yet")
-_NOT_ASKED = Unknown("Prometheus has not been queried yet")

@@ -13,7 +13,7 @@ from recommender.decisions.texts.times import age_seconds, rfc3339
 from recommender.kinds.resizing.hpa_held_requests import held_by, held_by_autoscalers
 from recommender.kinds.resources.container_requests import ContainerRequests, Requests, RequestSize, in_units
 from recommender.kinds.resources.resources_memory import restore_memory
-from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.kinds.resources.size_record import WorkloadUsage
 from recommender.kinds.resources.workloads import CPU, MEMORY
 
 if TYPE_CHECKING:

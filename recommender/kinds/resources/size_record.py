@@ -1,4 +1,4 @@
-"""The recommended size of a container, with everything that it was computed from."""
+"""The recommended size of a container, with everything that it was computed from, and the sizes of a workload."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recommender.kinds.resources.workloads import SizedWorkload
+    from recommender.kinds.resources.workloads import SizedWorkload, WorkloadAutoscaler
 
 
 class SizeStatus(StrEnum):
@@ -63,3 +63,13 @@ class SizeRecord:
     more."""
     measured_seconds: float = math.inf
     """For how much of the history there are samples of CPU; infinite if that is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadUsage:
+    """The sizes that follow from the usage of a workload, before brakes, limits and owners."""
+
+    sizes: tuple[SizeRecord, ...]
+    """The size of each of the workload's containers."""
+    autoscaler: WorkloadAutoscaler | None = None
+    """An HPA that follows the workload's CPU or memory, as kube-state-metrics reports it."""

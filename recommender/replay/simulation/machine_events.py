@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from recommender.kinds.cluster_size.health.group_back_off import after_failure
+from recommender.kinds.cluster_size.health.requested_nodes import after_failure
 from recommender.replay.cluster.events import Happening
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import TargetState
-from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, uid_of
-from recommender.outputs.target_paths import target_path
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, target_path, uid_of
 from recommender.running.inputs.target_states import target_state_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError
 from recommender.decisions.object_names import object_namespace
 from recommender.kinds.resources.bounds import SizeSettings
 from recommender.kinds.resources.histograms import DAY_SECONDS
+from recommender.kinds.resources.size_record import WorkloadUsage
 from recommender.kinds.resources.sizing import SizingOptions
-from recommender.kinds.resources.workload_usage import WorkloadUsage
 from recommender.running.usage.cluster_history import SeveralClustersError
 from recommender.running.usage.target_usage import MOST_CONTAINERS, KnownUsage
 from recommender.running.usage.usage_parts import NoUsageError, OwnersUnknownError, read_part, reader_of, refuse_nothing

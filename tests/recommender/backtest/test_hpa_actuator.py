@@ -16,8 +16,13 @@ from adapter.foundation.hpa.history import HpaHistory, PastRecommendation
 from adapter.foundation.hpa.proposals import HpaWorkload, Totals, Unavailable
 from adapter.foundation.hpa.rules import Behaviour
 from adapter.foundation.hpa.spec import AverageValue, ExternalMetric, HPASpec
-from recommender.backtest.hpa_actuator import METRIC_AGE_SECONDS, SYNC_SECONDS, first_size, through_hpa
-from recommender.backtest.hpa_rule import average_value_replicas
+from recommender.backtest.hpa_actuator import (
+    METRIC_AGE_SECONDS,
+    SYNC_SECONDS,
+    average_value_replicas,
+    first_size,
+    through_hpa,
+)
 from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 

@@ -12,10 +12,9 @@ from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, TargetAction, TargetReference
 from recommender.leader_election.lease_rules import LeaseTiming
-from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, target_path
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
-from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from tests.recommender.outputs.scale_harness import DB, POOL, WEB, Harness, decision, fails_once, resolve
 from tests.support.apiserver_kinds import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.what_if.model import Assumption, WhatIf
 
+_DAEMON_SET: Final = "DaemonSet"
+_PURPOSE: Final = "assumed"
+
 
 def cluster_under_assumptions(cluster: ClusterState, question: WhatIf) -> Assumed:
     """Return the cluster under the assumptions, and the pods that do not exist. Raises WhatIfError."""
@@ -117,10 +120,6 @@ def _added_pods(cluster: ClusterState, question: WhatIf, others: Iterable[Cluste
 def _deployment_key(replica_set: WorkloadFacts) -> WorkloadKey:
     template = replica_set.template
     return "Deployment", replica_set.namespace, "" if template is None else deployment_of(template)
-
-
-_DAEMON_SET: Final = "DaemonSet"
-_PURPOSE: Final = "assumed"
 
 
 def _with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:

@@ -14,11 +14,10 @@ import numpy as np
 
 from recommender.kinds.predictive.forecast import Forecasts, Model
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
-from recommender.kinds.predictive.models.boosting import BoostingOptions, Forest, fit_forest
+from recommender.kinds.predictive.models.boosting import BoostingOptions, Forest, fit_forest, known_rows
 from recommender.kinds.predictive.models.conformal import conformal_forecasts
 from recommender.kinds.predictive.models.features import rows_to_predict
 from recommender.kinds.predictive.models.load_at_origin import current_load, limit_growth
-from recommender.kinds.predictive.models.training_rows import known_rows
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value", int, float)
 
+FALL_SECONDS: Final = 60.0
+"""The time within which the load must fall."""
+_JUST_BEFORE: Final = 1e-6
+"""The tolerance with which a load of exactly a minute ago still counts."""
+
 
 def with_newest(
     entries: tuple[tuple[float, _Value], ...], now: float, value: _Value, oldest: float
@@ -26,12 +31,6 @@ def with_newest(
             kept.append((time, each) if time <= now else (now, each))
     kept.append((now, value))
     return tuple(kept)
-
-
-FALL_SECONDS: Final = 60.0
-"""The time within which the load must fall."""
-_JUST_BEFORE: Final = 1e-6
-"""The tolerance with which a load of exactly a minute ago still counts."""
 
 
 def after_observed_load(memory: ReconnectMemory, settings: Connections, load: float, now: float) -> ReconnectMemory:

@@ -28,14 +28,12 @@ from recommender.kinds.proportional.parameters import (
     ProportionalSettings,
     ResourceStep,
 )
-from recommender.kinds.proportional.reading.drivers import DRIVERS
-from recommender.kinds.proportional.reading.mode import MODE_SECTIONS, json_of
+from recommender.kinds.proportional.reading.mode import DRIVERS, MODE_SECTIONS, json_of
 from recommender.kinds.resizing.resize_reader import RESIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
     from adapter.foundation.objects.quantities import Quantity
     from recommender.kinds.proportional.modes.mode_definition import Values
@@ -47,6 +45,9 @@ _SUBJECTS: Final = (*MODES, "configMap", "drivers", "resources")
 
 
 _PER_STEP: Final = ("coresPerStep", "nodesPerStep", "podsAndServicesPerStep")
+
+_NODE_ATTRIBUTES: Final = ("selector", "ignore_taints", "ignore_virtual_nodes", "min_node_age_seconds")
+_WRITTEN: Final = frozenset({"cpu", "memory"})
 
 
 def _check_step(given: Given) -> Iterator[DocumentProblem]:
@@ -170,7 +171,6 @@ _CONFIG_MAP: Final = Section(
         ),
     ),
 )
-_NODE_ATTRIBUTES: Final = ("selector", "ignore_taints", "ignore_virtual_nodes", "min_node_age_seconds")
 PROPORTIONAL: Final = Section(
     "proportional",
     _settings,
@@ -208,9 +208,6 @@ PROPORTIONAL: Final = Section(
     _check,
     defaults=ProportionalSettings,
 )
-
-
-_WRITTEN: Final = frozenset({"cpu", "memory"})
 
 
 def written_sizes_problems(given: Given) -> Iterator[DocumentProblem]:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory, of_one_series
 from recommender.kinds.predictive.holiday_evidence import rests_on_holidays
+from recommender.kinds.predictive.models.boosting import targets
 from recommender.kinds.predictive.models.features import features
 from recommender.kinds.predictive.models.seasonal import SEASONAL
-from recommender.kinds.predictive.models.training_rows import targets
 from recommender.kinds.predictive.wall_clock import SUNDAY, WallClock
 from tests.support.load import TASK
 

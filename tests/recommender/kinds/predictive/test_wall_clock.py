@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory, of_one_series
+from recommender.kinds.predictive.models.boosting import targets
 from recommender.kinds.predictive.models.features import features
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
 from recommender.kinds.predictive.models.quantile import QUANTILE
 from recommender.kinds.predictive.models.seasonal import SEASONAL
 from recommender.kinds.predictive.models.state_space import STATE_SPACE
-from recommender.kinds.predictive.models.training_rows import targets
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.kinds.predictive.simulation.frontier import compare, frontier
 from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from recommender.kinds.proportional.node_filter import LastCounts
+from recommender.kinds.proportional.facts import LastCounts
 from recommender.kinds.proportional.parameters import Linear, NodeFilter, ProportionalSettings
 from tests.recommender.kinds.proportional.clusters import NOW, calculated, inputs_of, node
 

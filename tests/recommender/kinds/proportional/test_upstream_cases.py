@@ -11,7 +11,7 @@ import pytest
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.proportional.config_map_parsing import ParametersError, parse_parameters
 from recommender.kinds.proportional.cpa_flags import FlagError, check_target_flag, parse_targets
-from recommender.kinds.proportional.node_filter import filtered_counts
+from recommender.kinds.proportional.facts import filtered_counts
 from recommender.kinds.proportional.parameters import NodeFilter, ProportionalSettings, ResourceStep
 from recommender.kinds.proportional.sizes import size_of
 from tests.recommender.kinds.proportional.clusters import NOW, calculated, inputs_of, node, nodes_of

@@ -15,7 +15,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetAction
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
 from recommender.kinds.resources.resources_memory import ResourcesMemory
-from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.kinds.resources.size_record import WorkloadUsage
 from recommender.outputs.pending_writes import PendingWrite, StepLimit
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories

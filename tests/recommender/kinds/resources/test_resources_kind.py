@@ -12,7 +12,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status
-from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.kinds.resources.size_record import WorkloadUsage
 from recommender.kinds.resources.workloads import WorkloadAutoscaler
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics

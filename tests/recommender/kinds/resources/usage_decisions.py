@@ -12,8 +12,7 @@ from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resources.resources_memory import ResourcesMemory
-from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
-from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus, WorkloadUsage
 from recommender.kinds.resources.workloads import SizedWorkload
 from recommender.printed.document import recommendation_list
 from recommender.running.inputs.poll_plan import plan_of

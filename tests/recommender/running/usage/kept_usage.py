@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resources.resources_settings import FromUsage, ResourcesSettings, WorkloadsOfKind
-from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.kinds.resources.size_record import WorkloadUsage
 from recommender.running.usage.usage_files import UsageFiles
 from recommender.running.usage.usage_keeping import UsageKeeper
 from recommender.running.usage.usage_needs import UsageNeed

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode, JsonObject, ObjectKind
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
-    from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Owned
+    from recommender.kinds.cluster_size.node_groups.cluster_api.machines import Owned
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
     from recommender.kinds.cluster_size.node_groups.other_autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.watched_kinds import Objects

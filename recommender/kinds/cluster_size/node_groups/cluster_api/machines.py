@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.pod_owners import is_same_object
-from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Claim, ClaimProof, owners_of_nodes
 from recommender.kinds.cluster_size.node_groups.fields import items, section, text
 from recommender.kinds.cluster_size.node_groups.fields import object_text as named_object
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
@@ -15,9 +15,62 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode, JsonObject
-    from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Owned
+
+
+Owned: TypeAlias = tuple[str, str, str]
+"""Kind, namespace and name."""
 
 _DEPLOYMENT_LABEL: Final = f"{CLUSTER_API_GROUP}/deployment-name"
+
+
+class ClaimProof(IntEnum):
+    """The evidence for a claim."""
+
+    STATED = 0
+    """The Machine states the node's provider ID, or no object of Cluster API owns the Machine."""
+    NAMED = 1
+    """The Machine's status, written by Cluster API's controller, names the node, and an object of Cluster API owns the
+    Machine."""
+    OWNED = 2
+    """As with `NAMED`, and that owner exists: a MachineSet or MachinePool with the UID that the reference names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One object that claims a node."""
+
+    by: Owned
+    """The owner whose number of nodes includes the node if the claim holds."""
+    named: str
+    """How messages name the object that claims the node, such as `Machine capi/workers-x7`."""
+    proof: ClaimProof
+    machine: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The owner of a node."""
+
+    claims: tuple[Claim, ...]
+    """The claims of the node's owner; none if it is not clear who owns it."""
+    refused: tuple[Claim, ...]
+    """The other claims."""
+
+
+def owners_of_nodes(claims: Mapping[str, Sequence[Claim]]) -> dict[str, Settled]:
+    """Return the owner of each node: the one with the best proof, or nobody if two have the same proof.
+
+    Proof is needed, since whoever can create Machines can name any node in one.
+    """
+    found = {}
+    for node, stated in claims.items():
+        best = max(claim.proof for claim in stated)
+        owners = {claim.by for claim in stated if claim.proof is best}
+        owner = owners.pop() if len(owners) == 1 else None
+        found[node] = Settled(
+            tuple(claim for claim in stated if claim.by == owner), tuple(claim for claim in stated if claim.by != owner)
+        )
+    return found
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterState, JsonObject
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
-    from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Owned
+    from recommender.kinds.cluster_size.node_groups.cluster_api.machines import Owned
     from recommender.outputs.pending_writes import MachineToDelete, NodeRemoval
 
 DELETE_MARK: Final = f"{kinds.CLUSTER_API_GROUP}/delete-machine"

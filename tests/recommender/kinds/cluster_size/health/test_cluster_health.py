@@ -17,8 +17,13 @@ from recommender.kinds.cluster_size.health.cluster_health import (
     with_readiness_taint,
 )
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL, with_failed_removals
-from recommender.kinds.cluster_size.health.group_back_off import after_failure, is_forgotten
-from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, group_request, requests_of
+from recommender.kinds.cluster_size.health.requested_nodes import (
+    GroupRequest,
+    after_failure,
+    group_request,
+    is_forgotten,
+    requests_of,
+)
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups
 from recommender.kinds.cluster_size.model.memory import LATE, BackOff, ClusterSizeMemory, RequestedNodes

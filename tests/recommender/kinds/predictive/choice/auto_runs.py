@@ -9,7 +9,7 @@ import numpy as np
 from recommender.kinds.predictive.choice.auto import run_auto
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
-from recommender.kinds.predictive.models.training_rows import targets
+from recommender.kinds.predictive.models.boosting import targets
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions
 from recommender.kinds.predictive.simulation.frontier import compare, frontier
 from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure

@@ -13,9 +13,9 @@ from recommender.kinds.predictive.choice.options import ChoiceOptions
 from recommender.kinds.predictive.choice.records import ChoiceReason
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.models.boosting import targets
 from recommender.kinds.predictive.models.conformal import CONFORMAL, LARGEST_HOUR
 from recommender.kinds.predictive.models.quantile import QUANTILE
-from recommender.kinds.predictive.models.training_rows import targets
 from recommender.kinds.predictive.rolling_forecasts import rolling_forecasts
 from tests.recommender.kinds.predictive.choice.auto_runs import (
     FLEET,

@@ -11,6 +11,7 @@ import pytest
 
 from recommender.kinds.predictive.forecast import ForecastTask, Model
 from recommender.kinds.predictive.history import LoadHistory
+from recommender.kinds.predictive.models.boosting import targets
 from recommender.kinds.predictive.models.coarser_grid import at_origins, bins_ahead, coarse_grid, fill_gaps, mean_by_bin
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS, InitialState, Smoothing, smoothing_forecasts
 from recommender.kinds.predictive.models.state_space import (
@@ -20,7 +21,6 @@ from recommender.kinds.predictive.models.state_space import (
     design,
     filter_forecasts,
 )
-from recommender.kinds.predictive.models.training_rows import targets
 from tests.support.load import TASK, daily_load, history_of
 
 STEP_SECONDS = 1800.0

@@ -7,8 +7,8 @@ import pytest
 
 from recommender.kinds.predictive.forecast import ForecastTask
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.models.boosting import targets
 from recommender.kinds.predictive.models.quantile import QUANTILE
-from recommender.kinds.predictive.models.training_rows import targets
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, with_values
 

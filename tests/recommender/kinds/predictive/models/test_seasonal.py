@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from recommender.kinds.predictive.models.boosting import targets
 from recommender.kinds.predictive.models.seasonal import SEASONAL, SEASONAL_HELD
 from recommender.kinds.predictive.models.table import lacks
-from recommender.kinds.predictive.models.training_rows import targets
 from tests.support.load import TASK, daily_load, history_of
 
 if TYPE_CHECKING:
