@@ -132,7 +132,7 @@ def run_models(
         forecasts = rolling_forecasts(model, history, task, options, fits.run, report)
         done += _weight(model)
         if np.isnan(forecasts.upper).all():
-            notes.append(_lacking(model, history, task, fits.counts, stretch))
+            notes.append(_absence_reason(model, history, task, fits.counts, stretch))
         else:
             runs.append(ModelRun(model.name, forecasts, fits.counts))
     return ModelRuns(tuple(runs), tuple(notes))
@@ -142,7 +142,7 @@ def _weight(model: Model) -> float:
     return _HEAVY if model.is_heavy else 1.0
 
 
-def _lacking(model: Model, history: LoadHistory, task: ForecastTask, fits: FitCounts, stretch: float) -> str:
+def _absence_reason(model: Model, history: LoadHistory, task: ForecastTask, fits: FitCounts, stretch: float) -> str:
     def text(seconds: float) -> str:
         # A rounding error would turn 14 days into 13.9.
         return duration_text(round(seconds / stretch, 3))

@@ -150,7 +150,7 @@ class Expansion:
         decisions = tuple(
             self._decide_target(
                 target,
-                _missing(reason) if reason else None,
+                _failing_calculation(reason) if reason else None,
                 inputs,
                 memory.by_target.get(target, _NOTHING),
                 now,
@@ -194,7 +194,7 @@ class Expansion:
         return decision
 
 
-def _missing(reason: str) -> Calculate:
+def _failing_calculation(reason: str) -> Calculate:
     def calculate(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
         raise InputMissingError(reason)
 

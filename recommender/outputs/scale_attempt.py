@@ -51,9 +51,9 @@ class ScaleAttempt:
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        return self._sent(found, terms, path, with_replicas(scale, write.replicas))
+        return self._send(found, terms, path, with_replicas(scale, write.replicas))
 
-    def _sent(self, found: ScaleOutcome, terms: SendingTerms, path: str, document: dict[str, Any]) -> ScaleOutcome:
+    def _send(self, found: ScaleOutcome, terms: SendingTerms, path: str, document: dict[str, Any]) -> ScaleOutcome:
         answers: list[dict[str, Any]] = []
         outcome = send_write(found, terms, lambda fence: answers.append(self._objects.replace(path, document, fence)))
         try:

@@ -145,7 +145,7 @@ class _Search:
         """Return the cheapest packing of the promising sets, without those whose bound shows that they cost more."""
         bound = max(self._lower_bound(tuple(range(len(self._groups)))) or 0.0, 0.0)
         best: MachineChoice | None = None
-        for options in self._promising(most_shapes):
+        for options in self._promising_sets(most_shapes):
             lowest = self._lower_bound(options)
             if lowest is None or (best is not None and lowest >= best.cost):
                 continue
@@ -170,7 +170,7 @@ class _Search:
         found = [each.lowest_cost(options, self._prices) for each in self._peaks]
         return max((one[0] for one in found if one is not None), default=0.0)
 
-    def _promising(self, most_shapes: int) -> list[tuple[int, ...]]:
+    def _promising_sets(self, most_shapes: int) -> list[tuple[int, ...]]:
         """Return the sets to pack: first the smallest ones, and of each size those with the lowest bounds, in order."""
         total = len(self._groups)
         sizes = range(1, min(most_shapes, total) + 1)
@@ -187,7 +187,7 @@ class _Search:
 
     def _growing_sets(self, most_shapes: int) -> list[tuple[int, ...]]:
         """Return sets built by adding one shape at a time to the sets that rank best so far."""
-        total = self._extending()
+        total = self._extending_shapes()
         seeds: list[tuple[int, ...]] = [()]
         found: dict[tuple[int, ...], None] = {}
         for _ in range(most_shapes):
@@ -196,7 +196,7 @@ class _Search:
             found |= dict.fromkeys(seeds)
         return list(found)
 
-    def _extending(self) -> list[int]:
+    def _extending_shapes(self) -> list[int]:
         """Return the shapes that sets are extended by: the cheapest for each kind of pod, then the second cheapest."""
         if len(self._groups) <= MOST_EXTENDING:
             return list(range(len(self._groups)))

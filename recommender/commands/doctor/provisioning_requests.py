@@ -49,7 +49,9 @@ def look_at_provisioning_requests(
         return ()
     except KubernetesError as e:
         return (unread(LINE, e, f"list on {LINE}.{_GROUP}"),)
-    waiting = sorted(f"{text(one, 'metadata', 'namespace')}/{text(one, 'metadata', 'name')}" for one in _waiting(found))
+    waiting = sorted(
+        f"{text(one, 'metadata', 'namespace')}/{text(one, 'metadata', 'name')}" for one in _waiting_requests(found)
+    )
     if not waiting:
         return ()
     more = len(waiting) - _MOST_NAMED
@@ -63,7 +65,7 @@ def _writes_groups(recommendation: Recommendation) -> bool:
     return isinstance(recommendation.subject, ClusterSizeSettings) and Output.SCALE in recommendation.policy.outputs
 
 
-def _waiting(requests: Iterable[JsonObject]) -> Iterable[JsonObject]:
+def _waiting_requests(requests: Iterable[JsonObject]) -> Iterable[JsonObject]:
     """Yield the requests of Cluster Autoscaler's classes that are neither provisioned nor failed."""
     for one in requests:
         final = (

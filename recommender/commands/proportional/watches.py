@@ -75,7 +75,7 @@ class ProportionalWatches:
 
     def start(self, tasks: Tasks) -> None:
         """Start both watches."""
-        for number, watch in enumerate(self._running, 1):
+        for number, watch in enumerate(self._running_watches, 1):
             tasks.running(f"watch cluster {number}", watch.work.run, reads_only=True)
 
     def state(self) -> ClusterState:
@@ -93,10 +93,10 @@ class ProportionalWatches:
 
     def has_tried_lists(self) -> bool:
         """Return whether the first list of each watch has arrived or failed."""
-        return all(watch.reflector.tried.is_set() for watch in self._running)
+        return all(watch.reflector.tried.is_set() for watch in self._running_watches)
 
     @property
-    def _running(self) -> tuple[RunningWatch, ...]:
+    def _running_watches(self) -> tuple[RunningWatch, ...]:
         return self._nodes.running, self._owners.running
 
     def _watch(self, which: ListWatch, form: Any, store: Any, doubt: Doubt[Any]) -> RunningWatch:  # noqa: ANN401 - one type, twice

@@ -89,18 +89,18 @@ def read_kube_state(client: PrometheusClient, window: PastWindow, show: Callable
         show(place / len(slices) / 4, f"querying Prometheus, part {place + 1} of {len(slices)}")
         _read_slice(_Slice(client, *part, window.step_seconds), found, steps)
     if not found.nodes:
-        raise RecordingError(_missing("kube_node_info"))
+        raise RecordingError(_missing_series_message("kube_node_info"))
     if not found.pods:
-        raise RecordingError(_missing("kube_pod_status_phase"))
+        raise RecordingError(_missing_series_message("kube_pod_status_phase"))
     if not found.requests:
-        raise RecordingError(_missing("kube_pod_container_resource_requests"))
+        raise RecordingError(_missing_series_message("kube_pod_container_resource_requests"))
     if not found.allocatable:
-        raise RecordingError(_missing("kube_node_status_allocatable"))
+        raise RecordingError(_missing_series_message("kube_node_status_allocatable"))
     found.gaps = tuple(_gaps(window, steps))
     return found
 
 
-def _missing(metric: str) -> str:
+def _missing_series_message(metric: str) -> str:
     return (
         f"Prometheus has no series {metric} in this time: a replay needs those of kube-state-metrics. Check that it is "
         "scraped, that --last reaches no further back than Prometheus keeps series, and that prometheus.matchers "

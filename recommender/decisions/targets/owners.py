@@ -186,10 +186,10 @@ def _refusal_for_state(
     managed = next((_managed_by(each) for each in managers if matches(each, policy.owners.managers)), None)
     # A state that is not looked up in each poll outlives the time for which the other size is left in place.
     replaced = state.replaced if state else None
-    return managed or (_replaced(replaced) if replaced and now < replaced.until else None)
+    return managed or (_refusal_after_replacement(replaced) if replaced and now < replaced.until else None)
 
 
-def _replaced(own: ReplacedSize) -> TargetRefusal:
+def _refusal_after_replacement(own: ReplacedSize) -> TargetRefusal:
     owner = "another recommender"
     # The other size is left out: it may follow a load, and each new message about one of many targets is an event.
     replaced = f"{owner} has replaced the {count_of(own.replicas, 'replica')} that this one wrote"

@@ -61,7 +61,7 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
         bound=scaled.bound,
         advice=lowered.advice,
         saved_per_hour=savings_per_hour(lowered.removals),
-        pending_pods=_pending(scaled),
+        pending_pods=_count_pending_pods(scaled),
         notes=(*situation.groups.problems, *bound.notes),
         hold=scaled.hold,
         memory=_memory(situation, scaled, lowered),
@@ -134,7 +134,7 @@ def _displaced_from(situation: ClusterSituation, scaled: ScaleUp) -> dict[PodNam
     return {pod: node for pod, node in places if node is not None}
 
 
-def _pending(scaled: ScaleUp) -> int:
+def _count_pending_pods(scaled: ScaleUp) -> int:
     return (
         scaled.fitting_pods
         + scaled.helped_pods

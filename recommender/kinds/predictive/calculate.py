@@ -70,7 +70,7 @@ class _Predicting:
         load = observed.value
         sized = size_of(self.settings, self._situation(load, inputs, memory), restore_memory(memory.own), now)
         if sized.replicas is None:
-            raise self._missing(sized.hold, inputs)
+            raise self._missing_input_error(sized.hold, inputs)
         prediction = load.prediction
         seen = {"load": prediction.load.now}
         if prediction.load.predicted is not None:
@@ -111,7 +111,7 @@ class _Predicting:
         calculation = self._calculation(replace(sized, hold=""), sized.replicas, now)
         return replace(calculation, note=f"its load is not used: {unknown.reason}")
 
-    def _missing(self, hold: str, inputs: Inputs) -> InputMissingError:
+    def _missing_input_error(self, hold: str, inputs: Inputs) -> InputMissingError:
         """Return the error that explains why there is no size, including a failure of the `freezeUnless` query."""
         query = self.settings.freeze_unless
         gate = inputs.queries.get(query) if query is not None else None

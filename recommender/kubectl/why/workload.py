@@ -48,7 +48,7 @@ def why_workload(
     replicas = (found.get("spec") or {}).get("replicas")
     status = found.get("status") or {}
     pods, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
-    owners = [*_owners(scalers, scaled_objects), *_recommending(items, writers)]
+    owners = [*_owners(scalers, scaled_objects), *_writing_recommendations(items, writers)]
     sections = [
         ReportSection("Size", (f"{_text_or_unknown(replicas)} wanted, {pods} pods, {ready} ready.",)),
         ReportSection("Who sets it", tuple(_owner_sentences(owners, writers, now))),
@@ -115,7 +115,7 @@ def _owners(scalers: list[dict[str, Any]] | NotRead, scaled_objects: list[str] |
             yield f"ScaledObject {name}{how}"
 
 
-def _recommending(
+def _writing_recommendations(
     items: list[tuple[Mapping[str, Any], Mapping[str, Any]]], writers: list[dict[str, str | None]]
 ) -> Iterator[str]:
     """Yield the recommendations that write the size themselves, now or earlier."""

@@ -86,9 +86,11 @@ class OwnWrites:
 
     def marked(self, look: ReadTargets) -> ReadTargets:
         """Return a look-up whose states say whether another recommender has replaced the size of this process."""
-        return lambda targets: {target: self._marked(target, found) for target, found in look(targets).items()}
+        return lambda targets: {
+            target: self._mark_if_replaced(target, found) for target, found in look(targets).items()
+        }
 
-    def _marked(self, target: TargetReference, found: TargetInput) -> TargetInput:
+    def _mark_if_replaced(self, target: TargetReference, found: TargetInput) -> TargetInput:
         with self._lock:
             written = self._written.get(identity_of(target))
         if written is None or not isinstance(found, Observed) or self._wall() - written.time > HELD_SECONDS:

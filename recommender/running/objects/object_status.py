@@ -59,7 +59,7 @@ def decided_status(
     outcomes = [outcome for record in records for outcome in record.targets]
     conditions = (
         (READY, has_value, _ready_reason(status, has_value=has_value), message),
-        _acting(policy, status, outcomes, message, has_value=has_value),
+        _acting_condition(policy, status, outcomes, message, has_value=has_value),
         ("Refused", False, "Accepted", "the object counts"),
     )
     return _whole(about, content, conditions, now)
@@ -102,7 +102,7 @@ def _ready_reason(status: Status, *, has_value: bool) -> str:
     return "Held" if status is Status.HELD else "Recommended"
 
 
-def _acting(
+def _acting_condition(
     policy: RecommendationPolicy, status: Status, outcomes: Sequence[TargetOutcome], message: str, *, has_value: bool
 ) -> _Condition:
     """Return the condition that says whether the value has an effect: a size is written, or the value is published."""

@@ -77,7 +77,7 @@ class BackendQueries:
         for backend, connection in connections.items():
             last = before.get(backend)
             is_same = last is not None and last.connection == connection
-            used[backend] = last if last is not None and is_same else self._connected(connection)
+            used[backend] = last if last is not None and is_same else self._connect_backend(connection)
         self._used = used
         for backend, last in before.items():
             if used.get(backend) is not last:
@@ -99,7 +99,7 @@ class BackendQueries:
         """Close the connections."""
         self.use({})
 
-    def _connected(self, connection: BackendConnection) -> _Used:
+    def _connect_backend(self, connection: BackendConnection) -> _Used:
         settings = None if connection.problem else connection.settings
         client = None if settings is None else self._connect(connection.name, settings)
         lacking = connection.problem or NO_PROMETHEUS

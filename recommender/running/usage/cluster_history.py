@@ -202,7 +202,7 @@ class ClusterReader:
             limits=_amounts(limits),
             init_containers=frozenset(self._containers(inits)),
             autoscalers=_autoscalers(targets, follows),
-            missing=tuple(_missing(owners, bool(requests), targets)),
+            missing=tuple(_missing_series_notes(owners, bool(requests), targets)),
         )
 
     def _owners(self, metric: str, label: str, *, in_days: bool) -> dict[tuple[str, str], frozenset[ObjectOwner]]:
@@ -261,7 +261,7 @@ def _autoscalers(targets: Iterable[Element], follows: Iterable[Element]) -> dict
     return found
 
 
-def _missing(owners: ObjectOwners, has_requests: bool, targets: list[Element]) -> Iterable[str]:  # noqa: FBT001 - a fact
+def _missing_series_notes(owners: ObjectOwners, has_requests: bool, targets: list[Element]) -> Iterable[str]:  # noqa: FBT001 - a fact
     if not owners.pods:
         yield f"{usage_queries.POD_OWNER_METRIC} has no series: each pod stands for itself, as its workload is unknown"
     elif not owners.replica_sets and any(owner.kind == "ReplicaSet" for each in owners.pods.values() for owner in each):

@@ -78,7 +78,7 @@ class UsageService:
     def read_once(self) -> None:
         """Read all usage now."""
         for need in self._needs:
-            self._reading(self._readers.of(need.backend)).read(need)
+            self._keeper_of(self._readers.of(need.backend)).read(need)
 
     def keep(self, stop: threading.Event) -> None:
         """Read and store usage as it arrives until `stop` is set; a backend that hangs does not delay the others."""
@@ -89,7 +89,7 @@ class UsageService:
             wanted = self._needs
             needs = _needs_of(backend, wanted)
             if needs or reader.keeper is not None:
-                keeper = self._reading(reader)
+                keeper = self._keeper_of(reader)
                 keeper.keep(needs, {need.name for need in wanted})
                 for need in needs:
                     if keeper.due(need):
@@ -105,7 +105,7 @@ class UsageService:
     def _goes_on(self, needs: tuple[UsageNeed, ...], stop: threading.Event) -> bool:
         return self._needs is needs and not stop.is_set()
 
-    def _reading(self, reader: _Reader) -> UsageKeeper:
+    def _keeper_of(self, reader: _Reader) -> UsageKeeper:
         # These modules load numpy, which takes 20 MiB that other recommendations do not need.
         from recommender.running.usage.usage_files import UsageFiles  # noqa: PLC0415
         from recommender.running.usage.usage_keeping import UsageKeeper  # noqa: PLC0415

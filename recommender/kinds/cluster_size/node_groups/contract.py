@@ -99,12 +99,12 @@ def _deletion_failures(provider: CloudProvider, name: str) -> Iterator[str]:
     after = _stated_group(provider, name)
     if after is None or after.target_size != before.target_size - 1:
         yield f"delete_nodes(): the target size is not {before.target_size - 1} after one of {before.target_size} went"
-    left = set() if after is None else _staying(after)
-    if left != _staying(before) - {gone.provider_id}:
+    left = set() if after is None else _staying_instances(after)
+    if left != _staying_instances(before) - {gone.provider_id}:
         yield f"delete_nodes(): not {gone.provider_id} alone is gone afterwards"
 
 
-def _staying(group: PluginGroup) -> set[str]:
+def _staying_instances(group: PluginGroup) -> set[str]:
     return {each.provider_id for each in group.instances if each.state is not InstanceState.DELETING}
 
 

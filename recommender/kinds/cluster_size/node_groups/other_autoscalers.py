@@ -64,7 +64,7 @@ def cluster_autoscaler(
         if published is not None:
             return published
     if not isinstance(cluster.workloads, Unknown):
-        running = _running(cluster.workloads.value, namespaces)
+        running = _running_autoscaler(cluster.workloads.value, namespaces)
         if running is not None:
             return running
     for lease in objects_of(cluster.objects, *leases(namespaces)):
@@ -118,7 +118,7 @@ def _groups_in(status: str) -> frozenset[str] | None:
     return frozenset(_GROUP_NAME.findall(status)) or None
 
 
-def _running(workloads: Iterable[WorkloadFacts], namespaces: Collection[str]) -> SeenAutoscaler | None:
+def _running_autoscaler(workloads: Iterable[WorkloadFacts], namespaces: Collection[str]) -> SeenAutoscaler | None:
     for workload in workloads:
         if workload.namespace in namespaces and workload.replicas != 0 and any(map(_IMAGE.fullmatch, workload.images)):
             return SeenAutoscaler(f"Cluster Autoscaler ({workload.kind} {workload.namespace}/{workload.name})")

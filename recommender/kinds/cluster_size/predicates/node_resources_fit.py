@@ -31,7 +31,7 @@ def resource_refusals(info: NodeInfo, shape: PodShape) -> tuple[Refusal, ...]:
         for name, amount in shape.requests.items()
         if amount > info.allocatable.get(name, 0) - info.requested.get(name, 0)
     }
-    found = [Refusal(_PLUGIN, f"Insufficient {name}", _missing(info, name, short[name])) for name in short]
+    found = [Refusal(_PLUGIN, f"Insufficient {name}", _shortage_text(info, name, short[name])) for name in short]
     limit = info.allocatable.get(_PODS, 0)
     if info.pod_count >= limit:
         found.insert(0, Refusal(_PLUGIN, "Too many pods", f"{info.pod_count} of {limit}"))
@@ -50,7 +50,7 @@ def room_by_resources(info: NodeInfo, shape: PodShape, at_most: int) -> int:
     return max(room, 0)
 
 
-def _missing(info: NodeInfo, resource: str, amount: int) -> str:
+def _shortage_text(info: NodeInfo, resource: str, amount: int) -> str:
     allocatable = info.allocatable.get(resource, 0)
     left = allocatable - info.requested.get(resource, 0)
     asked = amount_text(resource, amount, rounds_up=True)

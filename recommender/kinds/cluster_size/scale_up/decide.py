@@ -107,7 +107,7 @@ def _decide(
         fitting_pods=len(pending.pods) - len(awaited) + sum(not is_daemon_set_pod(pod) for pod in pods) - len(sought),
         helped_pods=len(old) - sum(len(group.pods) for group in left),
         bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot) if explains else None,
-        binding=_binding(state, remaining),
+        binding=_binding_step(state, remaining),
         memory=health.memory,
     )
 
@@ -146,7 +146,7 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
         state.reasons.setdefault(name, []).append(detail)
 
 
-def _binding(state: SizingState, remaining: _LeftPending) -> str | None:
+def _binding_step(state: SizingState, remaining: _LeftPending) -> str | None:
     """Return the limit that keeps pods pending, or else the last step; None if there is neither."""
     if remaining.limits:
         return remaining.limits[0]

@@ -156,7 +156,7 @@ def _that_count(
     taken: list[ClusterPod] = []
     refused: list[tuple[ClusterPod, str]] = []
     for pod in pods:
-        scheduling = _scheduling(pod)
+        scheduling = _scheduling_of(pod)
         if scheduling.is_gated:
             refused.append((pod, "it has a scheduling gate: no node is added for it until the gate is removed"))
         elif scheduler_names and scheduling.scheduler_name not in scheduler_names:
@@ -166,7 +166,7 @@ def _that_count(
     return taken, refused
 
 
-def _scheduling(pod: ClusterPod) -> PodScheduling:
+def _scheduling_of(pod: ClusterPod) -> PodScheduling:
     return NO_CONSTRAINTS if pod.facts is None else pod.facts.scheduling
 
 

@@ -140,7 +140,7 @@ def _with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
     note = f"{_workload_name(workload)} has {assumption.replicas} pods instead of {len(own)}"
     if missing > 0:
         return Assumed(cluster, _new_pods(workload, missing, _PURPOSE, own), notes=(note,))
-    gone = {id(pod) for pod in _going(own, -missing)}
+    gone = {id(pod) for pod in _pods_to_remove(own, -missing)}
     left = tuple(pod for pod in known.value if id(pod) not in gone)
     return Assumed(replace(cluster, pods=Observed(left, known.time)), notes=(note,))
 
@@ -208,7 +208,7 @@ def _with_replicas(cluster: ClusterState, workload: WorkloadFacts, replicas: int
     return replace(cluster, workloads=Observed(workloads, cluster.workloads.time))
 
 
-def _going(own: list[ClusterPod], count: int) -> list[ClusterPod]:
+def _pods_to_remove(own: list[ClusterPod], count: int) -> list[ClusterPod]:
     """Return the pods to remove: pending ones first, then the newest of those whose times are known."""
 
     def order(pod: ClusterPod) -> tuple[bool, float, str]:

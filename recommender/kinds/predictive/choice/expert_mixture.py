@@ -138,7 +138,7 @@ class ExpertMixture:
         is_tried = state.levels == CONFIGURED
         weights = np.where(is_tried[:, np.newaxis], state.tried_weights, state.weights)
         # Nothing is paid at the cost of the bill while models act at the configured one.
-        acting = self._acting(weights, prior)
+        acting = self._acting_weights(weights, prior)
         self._headroom_shares = np.where(is_tried, 1.0, acting[:, -1])
         sizes = np.where(is_tried[:, np.newaxis], state.tried_sizes, state.sizes)
         return self._paid_for(number, weights, acting, sizes, prior)
@@ -171,7 +171,7 @@ class ExpertMixture:
             weights = np.where(is_less[:, np.newaxis], between, weights)
             odds = larger_odds(between, weights_between(state.tried_evidence, state.evidence, part), prior)
             is_unproven = is_less & (odds < needed_odds(part, options.proof_odds))
-            acting = headroom_in(is_unproven, self._acting(weights, prior))
+            acting = headroom_in(is_unproven, self._acting_weights(weights, prior))
             paid = np.where(is_unproven, mean, paid)
         if (differs := paid != wanted).any() and state.weights[:, :-1].any():
             begins = self.begins(number)
@@ -289,7 +289,7 @@ class ExpertMixture:
         odds, tried = larger_odds(weights, evidence, prior)
         return proof_levels(self._state.levels, odds, tried, self._options.proof_odds)
 
-    def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
+    def _acting_weights(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
         """Return the weights of the acting experts, of which all models need a proof."""
         return acting_weights(weights, prior, self._state.levels, self._options.least_weight)
 

@@ -107,7 +107,7 @@ def fit_forest(
     """Fit a quantile of `answers` to the features `rows`, which have shape (rows, features) and NaN where unknown."""
     from sklearn import ensemble  # noqa: PLC0415 - loaded where a fit runs
 
-    columns = _varying(rows)
+    columns = _varying_columns(rows)
     # The class has no types.
     regressor: Any = ensemble.HistGradientBoostingRegressor
     trees = regressor(
@@ -140,7 +140,7 @@ def _thread_pools() -> Any:  # noqa: ANN401 - the library has no types
     return controller()
 
 
-def _varying(rows: FloatArray) -> BoolArray:
+def _varying_columns(rows: FloatArray) -> BoolArray:
     """Return which columns contain different numbers; constant ones carry no information and cannot be binned."""
     known = ~np.isnan(rows)
     largest = np.where(known, rows, -np.inf).max(axis=0)

@@ -109,9 +109,9 @@ class LearnedFiles:
             return {}
         except (OSError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
             problem = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            return self._nothing(need, problem)
+            return self._log_unused_file(need, problem)
         if problem := _problem_of(stored, need, self._now()):
-            return self._nothing(need, problem)
+            return self._log_unused_file(need, problem)
         found = dict(_verdict_of(each) for each in stored.verdicts)
         if lost := sum(bool(bytes(each.proof)) for each in stored.verdicts) - sum(
             verdict.proof is not None for verdict in found.values()
@@ -123,7 +123,7 @@ class LearnedFiles:
             _log.warning(message, extra=fields(recommendation=need.name, targets=lost))
         return found
 
-    def _nothing(self, need: LoadNeed, problem: str) -> Mapping[Target, SeriesVerdict]:
+    def _log_unused_file(self, need: LoadNeed, problem: str) -> Mapping[Target, SeriesVerdict]:
         """Log why a file is not used, and return no verdicts: the models are compared again on the history."""
         about = fields(recommendation=need.name, file=str(self._path(need.name)), problem=problem)
         _log.warning("stored choices of models are not used: models are compared anew", extra=about)

@@ -111,14 +111,14 @@ class Learner:
             # Models that were in use before a restart come first: the trial of one recommendation takes a minute of a
             # core.
             for name, history in histories.items():
-                self._supervised(name, partial(self._resume, history))
+                self._supervise(name, partial(self._resume, history))
             names = sorted(histories, key=lambda name: self._served.get(name, -1.0))
-            return any(self._supervised(name, partial(self._take_turn, histories[name])) for name in names)
+            return any(self._supervise(name, partial(self._take_turn, histories[name])) for name in names)
         except ChildClosedError:
             # This process is about to end.
             return False
 
-    def _supervised(self, name: str, work: Callable[[], bool]) -> bool:
+    def _supervise(self, name: str, work: Callable[[], bool]) -> bool:
         """Return the result of `work` for a recommendation; False if it fails, so that the others go on."""
         try:
             return work()

@@ -62,7 +62,7 @@ class LoadSource:
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of all targets. Never raises because of an answer; takes as long as two queries at most."""
-        observed = self._observed(need)
+        observed = self._observe_loads(need)
         if isinstance(observed, Unknown):
             self.delays.unanswered(need)
             return observed
@@ -86,7 +86,7 @@ class LoadSource:
         inputs |= {target: Unknown(reason) for target, reason in found.unknown.items()}
         return Observed(inputs, now)
 
-    def _observed(self, need: LoadNeed) -> Observed[TargetLoads] | Unknown:
+    def _observe_loads(self, need: LoadNeed) -> Observed[TargetLoads] | Unknown:
         """Return the loads in the answer of Prometheus."""
         for_each = need.settings.for_each
         answer = self.queries(need).samples(need.query, _target_labels(for_each))

@@ -174,7 +174,7 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, facts: Discov
             min_size=low,
             max_size=high,
             target_size=size,
-            deleting=tuple(sorted(members.deleting | _leaving(members, size))),
+            deleting=tuple(sorted(members.deleting | _nodes_about_to_leave(members, size))),
         )
         node = _node_from_zero(one, facts)
         template = facts.template(name, group.nodes, node, "template of Cluster API")
@@ -202,7 +202,7 @@ def _foreign_problem(node: str, stated: ClusterApiGroups, facts: DiscoveryFacts)
     return f"its Machines have nodes that do not exist, such as {node}: delete Machines whose nodes are gone{other}"
 
 
-def _leaving(members: Members, size: int) -> set[str]:
+def _nodes_about_to_leave(members: Members, size: int) -> set[str]:
     """Return the nodes with marked Machines if there are more nodes than the size: Cluster API is about to delete them.
 
     Unless the size is smaller, a mark only says which Machine is deleted first at some later time.

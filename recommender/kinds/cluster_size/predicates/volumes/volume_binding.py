@@ -76,7 +76,7 @@ class BindingFilter:
         labels = info.node.labels
         chosen: set[str] = set()
         for one in self._delayed_claim:
-            volume = None if one.claim.selected_node else _matching(one, labels, chosen)
+            volume = None if one.claim.selected_node else _matching_volume(one, labels, chosen)
             if volume is not None:
                 chosen.add(volume.name)
             elif not _can_provision(one.storage_class, labels):
@@ -129,7 +129,7 @@ def _missing_volume_refusal(storage: StorageView, bound: list[VolumeClaim]) -> R
     return None
 
 
-def _matching(one: _Unbound, labels: Mapping[str, str], chosen: set[str]) -> Volume | None:
+def _matching_volume(one: _Unbound, labels: Mapping[str, str], chosen: set[str]) -> Volume | None:
     for volume in one.reserved:
         if volume.name not in chosen:
             return volume if _is_usable(volume, labels) else None
