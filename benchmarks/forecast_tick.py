@@ -225,7 +225,7 @@ class Ticker:
         with spent.on("forecast"):
             loads = {need.name: self._forecast(need, answers[need.name], now) for need in self._needs}
         with spent.on("decide"):
-            decided = self._decisions.decided(self._plan, Inputs(loads=loads), now)
+            decided = self._decisions.decide(self._plan, Inputs(loads=loads), now)
             records = tuple(decision.record for each in decided for decision in each.decisions)
         with spent.on("metrics"):
             valid_until = time.time() + 3600.0
@@ -248,7 +248,7 @@ class Ticker:
         return answer.value
 
     def _forecast(self, need: LoadNeed, values: Mapping[Target, float], now: float) -> LoadInputs:
-        delays = self._delays.polled(need, sum(values.values()), now)
+        delays = self._delays.take_loads(need, sum(values.values()), now)
         found = self._predictor.predictions(need, delays, self._histories[need.name], values, now)
         return {target: Observed(LoadInput(prediction, delays), now) for target, prediction in found.items()}
 

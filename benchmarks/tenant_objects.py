@@ -93,7 +93,7 @@ class Recommendations:
     def __init__(self) -> None:
         kind = find_kind()
         self._source = ObjectConfigurations(File())
-        self._store = recommendation_store(lambda: kind, most_read(File.current.objects), self._source.changed)
+        self._store = recommendation_store(lambda: kind, most_read(File.current.objects), self._source.note_change)
         self._source.connect(lambda: {each.key: each for each in self._store.known.values()})
         threading.Thread(target=self._source.run, args=(threading.Event(),), daemon=True).start()
 

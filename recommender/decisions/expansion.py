@@ -141,7 +141,7 @@ class Expansion:
     each: EachTarget
     _parts: dict[TargetReference, tuple[RecommendationPolicy, Calculate]] = field(default_factory=dict)
 
-    def decided(self, listed: ListedTargets, inputs: Inputs, memory: Memory, now: float, rivals: Rivals) -> Decided:
+    def decide(self, listed: ListedTargets, inputs: Inputs, memory: Memory, now: float, rivals: Rivals) -> Decided:
         """Return a decision for each target.
 
         A decision that fails becomes a record with an error, and does not affect the others.

@@ -20,7 +20,7 @@ class Limit:
     is_upper: bool
     detail: str
 
-    def applied(self, value: int) -> int:
+    def apply(self, value: int) -> int:
         """Return the value within the bound."""
         return min(value, self.bound) if self.is_upper else max(value, self.bound)
 
@@ -35,7 +35,7 @@ def within(limits: Iterable[Limit], value: int) -> tuple[int, tuple[Step, ...]]:
     """Return the value within all limits, and a step for each that has changed it."""
     steps: list[Step] = []
     for limit in limits:
-        bounded = limit.applied(value)
+        bounded = limit.apply(value)
         if bounded != value:
             value = bounded
             steps.append(Step(limit.name, value, limit.detail))

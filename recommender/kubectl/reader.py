@@ -68,7 +68,7 @@ class Reader:
         found = self.object(path, right, query)
         return found if isinstance(found, NotRead) else [*(found.get("items") or ())]
 
-    def required(self, path: str, right: AccessRight) -> dict[str, Any]:
+    def required_object(self, path: str, right: AccessRight) -> dict[str, Any]:
         """Return an object without which the question cannot be answered. Raises KubernetesError."""
         try:
             found = msgspec.json.decode(self._client.get(path))

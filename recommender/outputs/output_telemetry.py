@@ -113,13 +113,13 @@ class RecommenderTelemetry:
         with self._of(recommendation) as label:
             self._scale_calls.labels(label, result.value).inc()
 
-    def polled(self, seconds: float, failures: int) -> None:
+    def record_poll(self, seconds: float, failures: int) -> None:
         """Record a poll: its duration, and how many recommendations had no value because of an error."""
         self._poll_duration.observe(seconds)
         self._polls.labels("error" if failures else "ok").inc()
         self._last_poll.set_to_current_time()
 
-    def decided(self, recommendation: str, seconds: float) -> None:
+    def record_decision(self, recommendation: str, seconds: float) -> None:
         """Record a decision and its duration."""
         with self._of(recommendation) as label:
             self._duration.labels(label).observe(seconds)

@@ -200,7 +200,7 @@ class PendingWrites:
             return ScaleResult.SUPERSEDED
         return ScaleResult.EXPIRED if self._is_over(entry, entry.write, now) else None
 
-    def ended(
+    def record_result(
         self,
         write: PendingWrite,
         result: ScaleResult,

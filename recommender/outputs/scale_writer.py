@@ -104,7 +104,7 @@ class ScaleWriter:
         self._changed = threading.Condition()
         self._states = StateLog(_log)
 
-    def decided(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
+    def follow_decision(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         """Follow the latest decision of a recommendation, and drop its older writes that are not repeated.
 
         `decided` holds pairs of a record and the time, in Unix seconds, after which no call of that
@@ -113,9 +113,11 @@ class ScaleWriter:
         decided = tuple(decided)
         for name, _target in refused_targets(record for record, _ in decided):
             self._hooks.count(name, ScaleResult.REFUSED)
-        self.wanted(recommendation, [write for record, until in decided for write in pending_writes_of(record, until)])
+        self.follow_writes(
+            recommendation, [write for record, until in decided for write in pending_writes_of(record, until)]
+        )
 
-    def wanted(self, recommendation: str, writes: Sequence[PendingWrite]) -> None:
+    def follow_writes(self, recommendation: str, writes: Sequence[PendingWrite]) -> None:
         """Follow the writes of a recommendation, and drop its earlier writes for any other targets."""
         targets = {write.target for write in writes}
         with self._changed:
@@ -181,7 +183,7 @@ class ScaleWriter:
         with self._changed:
             self._running -= 1
             self._suspects -= start.is_suspect
-            self._pending.ended(
+            self._pending.record_result(
                 start.write,
                 outcome.result,
                 self._now(),

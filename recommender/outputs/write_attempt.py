@@ -150,7 +150,7 @@ class LateEffects:
         self._until: dict[TargetReference, float] = {}
 
     @contextmanager
-    def noted(self, target: TargetReference, fence: Fence) -> Iterator[None]:
+    def note(self, target: TargetReference, fence: Fence) -> Iterator[None]:
         """Run a write, and remember it if its outcome is unknown; the UnknownOutcomeError is raised again."""
         started = self._monotonic()
         try:

@@ -38,7 +38,7 @@ class Changes:
         """The number of each kind of pod, by the line that the kind has with the number 0."""
         self._node_numbers = self._pod_numbers = 0
 
-    def begun(self, time: float) -> bytes:
+    def first_line(self, time: float) -> bytes:
         """Return the line that begins a file."""
         return line_of(Begin(VERSION, round(time, 1)))
 

@@ -96,16 +96,16 @@ class Account:
             self._span(group, since, now)
             self._add_size(now)
 
-    def waited(self, since: float, until: float) -> None:
+    def record_wait(self, since: float, until: float) -> None:
         """Record how long a pod had no node."""
         self._waits.append(max(0.0, until - since) / _MINUTE_SECONDS)
         self._began.append(since)
 
-    def evicted(self, now: float, pods: int) -> None:
+    def count_evictions(self, now: float, pods: int) -> None:
         """Count pods that were evicted."""
         self._evictions[self._day(now)] += pods
 
-    def interrupted(self, pods: int) -> None:
+    def count_interruption(self, pods: int) -> None:
         """Count an interrupted spot machine, and its pods."""
         self._interruptions += 1
         self._interrupted_pods += pods

@@ -131,6 +131,6 @@ def _recorded_outcome(scene: Scene) -> PolicyOutcome:
             continue
         if pod.bound is None or pod.bound > recording.start:
             until = min(one for one in (pod.bound, pod.gone, recording.end) if one is not None)
-            account.waited(max(pod.created, recording.start), until)
+            account.record_wait(max(pod.created, recording.start), until)
             unplaced += pod.bound is None and pod.gone is None
     return account.outcome(RECORDED, unplaced)

@@ -65,7 +65,7 @@ class SpotMachines:
         self._slots[number], self._machines[slot] = slot, number
         return now + self.random.expovariate(1.0) * _HOUR_SECONDS / rate, number
 
-    def interrupted(self, number: int) -> int | None:
+    def take_interrupted(self, number: int) -> int | None:
         """Return the slot of a machine that is interrupted; None if it was removed before."""
         return self._slots.get(number)
 
@@ -89,6 +89,6 @@ class SpotMachines:
         """Return the time until which a requested machine is waited for; None if it has arrived."""
         return self._deadlines.get(slot)
 
-    def come(self, slot: int) -> None:
+    def note_arrival(self, slot: int) -> None:
         """Note that a requested machine arrives after all."""
         del self._deadlines[slot]

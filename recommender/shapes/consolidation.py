@@ -106,7 +106,7 @@ def _replacements(nodes: Sequence[_PricedNode], machines: Sequence[_Machine], mo
     best: NodeGroup | None = None
     least = (paid * (1 - _LEAST_SAVED_RATIO), 0)
     demand = demand_of(pods, ())
-    requested = demand.requested()
+    requested = demand.total_requests()
     for machine in machines:
         if machine.price >= paid:
             break

@@ -75,7 +75,7 @@ class PackingDemand:
     free: tuple[Mapping[str, int], ...]
     """The free amounts of each empty machine."""
 
-    def requested(self) -> Mapping[str, int]:
+    def total_requests(self) -> Mapping[str, int]:
         """Return what all pods together request, with their number."""
         requested: Counter[str] = Counter()
         for one in self.rooms:
@@ -156,7 +156,7 @@ def _filled_in_turn(
 ) -> PackedPods | None:
     mark = demand.snapshot.checkpoint()
     try:
-        return _Packer(demand, groups, worths).packed(present)
+        return _Packer(demand, groups, worths).pack(present)
     finally:
         demand.snapshot.revert(mark)
 
@@ -197,7 +197,7 @@ class _Packer:
         self._nodes: list[str] = []
         self._counts: Counter[str] = Counter()
 
-    def packed(self, present: Mapping[str, int]) -> PackedPods | None:
+    def pack(self, present: Mapping[str, int]) -> PackedPods | None:
         """Return the packing; None if a pod finds no place."""
         spare = Counter(present)
         while self._left:

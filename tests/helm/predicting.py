@@ -54,14 +54,14 @@ class PredictionsAtWork:
         self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,)))
         self._scale(record)
         lacking = 86_400.0 * max(0, 14 - number // 10)
-        self._loads.covered(RECOMMENDATION, Coverage(1000, 1, 14 * 86_400.0 - lacking, lacking))
+        self._loads.show_coverage(RECOMMENDATION, Coverage(1000, 1, 14 * 86_400.0 - lacking, lacking))
         self._loads.series_left_out(RECOMMENDATION, number // 50)
-        self._loads.downloaded(RECOMMENDATION, "timeout" if number % 3 == 0 else "ok")
+        self._loads.count_download(RECOMMENDATION, "timeout" if number % 3 == 0 else "ok")
         self._loads.forecast_bounded(RECOMMENDATION, "linear")
         if number % 3 == 0:
             model = "seasonal" if number % 6 else "quantile"
             self._children.run(model, math.sqrt, (float(number),), ChildLimits(seconds=30.0))
-            self._loads.learned(RECOMMENDATION, model, "deadline" if number % 36 == 0 else "ok")
+            self._loads.count_trial(RECOMMENDATION, model, "deadline" if number % 36 == 0 else "ok")
         scraped = (generate_latest(self._registry) + self._metrics.text()).decode()
         replicas = record.targets[0].current_replicas or 0
         self._exporter.publish(scraped + self._fleet.text(_load(now), replicas, record.replicas or 0))

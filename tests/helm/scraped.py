@@ -167,9 +167,9 @@ class _Recommending:
         now = time.time()
         records = (record, sized_record(now, number))
         self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=records))
-        self._telemetry.polled(0.005, failures=0)
-        self._telemetry.decided("coredns", 0.002)
-        self._telemetry.decided("workers", 0.4)
+        self._telemetry.record_poll(0.005, failures=0)
+        self._telemetry.record_decision("coredns", 0.002)
+        self._telemetry.record_decision("workers", 0.4)
         if action is TargetAction.REFUSED:
             self._telemetry.scale_call("coredns", ScaleResult.REFUSED)
             self._telemetry.event("created" if number % 40 == 0 else "suppressed")

@@ -69,7 +69,7 @@ class TargetNotes:
     def __init__(self) -> None:
         self._said: dict[str, str] = {}
 
-    def polled(self, records: Sequence[Record]) -> None:
+    def log_notes(self, records: Sequence[Record]) -> None:
         """Log the notes in the records of a poll, except refusals, which are logged with the decision."""
         outcomes = [outcome for record in records for outcome in record.targets]
         notes = {str(each.target): each.message for each in outcomes if each.action is not TargetAction.REFUSED}
@@ -147,7 +147,7 @@ def start(
     latest = Latest(metrics.publish)
     threads = LookUpThreads(DaemonThreads("ConfigMap", 1).submit, DaemonThreads("slow ConfigMap", 1).submit)
     gatherer = Gatherer(InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads)
-    decisions = OneDecision(memories, config_map, parts.state, parts.telemetry.decided, parts.clock)
+    decisions = OneDecision(memories, config_map, parts.state, parts.telemetry.record_decision, parts.clock)
     writes_nothing = HistoryAlone(keep)
     runner = Runner(
         plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
@@ -159,7 +159,7 @@ def start(
         latest=latest,
         clock=parts.clock,
         wake=parts.wake,
-        count_poll=parts.telemetry.polled,
+        count_poll=parts.telemetry.record_poll,
         report_poll=partial(_note_poll, parts.state, TargetNotes()),
     )
     process.health.add_first_lists(watches.has_tried_lists)
@@ -205,7 +205,7 @@ def _effects(parts: _SharedObjects, leadership: Leadership, keep: KeepRecords, r
     events = EventWriter(parts.writes, parts.lookups.uid, parts.telemetry.event, clock=parts.clock)
 
     def announce(outcome: ScaleOutcome) -> None:
-        parts.state.scaled(outcome)
+        parts.state.record_scale_call(outcome)
         event = event_of_scale_call(outcome)
         if event is not None:
             events.add(event)
@@ -235,8 +235,8 @@ def _fixed_plan(
 
 
 def _note_poll(state: PollState, notes: TargetNotes, records: Sequence[Record]) -> None:
-    state.polled(records)
-    notes.polled(records)
+    state.record_poll(records)
+    notes.log_notes(records)
 
 
 def _no_query(_query: AskedQuery) -> Unknown:

@@ -38,7 +38,7 @@ class OneDecision:
     """Called with the seconds that each decision took."""
     clock: Clock
 
-    def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
+    def decide(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
         """Return the decision; if deciding fails, its record has the error."""
         [policy] = [each.policy for each in plan.configuration.recommendations]
         memory = self.memories.load(policy.name)

@@ -47,7 +47,7 @@ class PollState:
         self._awaits_nodes = False
         self._former_parameters = ""
 
-    def scaled(self, outcome: ScaleOutcome) -> None:
+    def record_scale_call(self, outcome: ScaleOutcome) -> None:
         """Record the result of a scale call."""
         with self._lock:
             if outcome.result is ScaleResult.ERROR:
@@ -73,7 +73,7 @@ class PollState:
         with self._lock:
             self._awaits_nodes = is_awaited
 
-    def polled(self, records: Sequence[Record]) -> None:
+    def record_poll(self, records: Sequence[Record]) -> None:
         """Record the outcome of a poll."""
         with self._lock:
             reasons = [reason for record in records for reason in _failures_of(record)]

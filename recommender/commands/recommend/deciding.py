@@ -78,7 +78,7 @@ def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list
         once = replace(recommendation.policy, decides_once=True)
         recommendations.append(replace(recommendation, policy=once))
     plan = plan_of(replace(configuration, recommendations=tuple(recommendations)))
-    decided = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decided(plan, inputs, now)
+    decided = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decide(plan, inputs, now)
     found = [(lines[each.name], decision.record) for each in decided for decision in each.decisions]
     found += [(each.line, each.record(now)) for each in configuration.refused]
     return [record for _, record in sorted(found, key=lambda item: item[0])]

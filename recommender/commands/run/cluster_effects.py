@@ -180,7 +180,7 @@ def _former_buffers(parts: SharedServices, writing: Writing, withdrawals: Withdr
         resolve=writing.resolve,
         fence=writing.fence,
         owner=writing.owner,
-        found=withdrawals.found,
+        found=withdrawals.add,
         are_configured=lambda: bool(buffers_of(parts.plan().configuration)),
         monotonic=parts.clock.monotonic,
     )

@@ -66,7 +66,7 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
     common = RunEnvironment(
         cluster=watch.state,
         config_map=_config_maps(settings, parts, objects, leadership).read,
-        targets=own_writes.marked(lookups.look) if elects else lookups.look,
+        targets=own_writes.mark_replaced(lookups.look) if elects else lookups.look,
         leadership=leadership,
         memories=memories,
         effects=HistoryAlone(parts.history.add),

@@ -55,7 +55,7 @@ def follow_objects(
     source: ObjectConfigurations,
 ) -> FollowedObjects:
     """Return the tasks that follow objects and write their statuses; without `status`, no status is written."""
-    watch, store = object_watch(client, watches, most_read(source.current.objects), source.changed)
+    watch, store = object_watch(client, watches, most_read(source.current.objects), source.note_change)
     known = partial(known_objects, watch, store)
     source.connect(known, store.limit)
     fetch = partial(fetch_absent, partial(list_one, client, collection_path), AnyObjectForm, store)

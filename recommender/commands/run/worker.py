@@ -86,7 +86,10 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     latest = Latest(publish)
     gatherer = _gatherer(prometheus, plans, environment, has_objects=has_objects)
     decisions = PollDecisions(
-        environment.memories, parts.clock, slow=_sizes(settings, context, parts), measure=parts.telemetry.decided
+        environment.memories,
+        parts.clock,
+        slow=_sizes(settings, context, parts),
+        measure=parts.telemetry.record_decision,
     )
     counters = ConfiguredCounters(lambda: plans.current().configuration, parts.telemetry)
     runner = _runner(plans, gatherer, decisions, environment, parts, latest, counters)
@@ -163,7 +166,7 @@ def _runner(
         latest=latest,
         clock=parts.clock,
         wake=parts.wake,
-        count_poll=parts.telemetry.polled,
+        count_poll=parts.telemetry.record_poll,
         # What was under way for an entry that has gone may have been counted since the change.
         report_poll=lambda _records: counters.show(),
     )
@@ -186,7 +189,7 @@ def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices)
         submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
         plugins=parts.providers,
         wake=parts.wake.set,
-        measure=parts.telemetry.decided,
+        measure=parts.telemetry.record_decision,
         results=parts.size_writes,
         writes=settings.writes,
     )

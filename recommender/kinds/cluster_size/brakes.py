@@ -83,7 +83,7 @@ def _with_fewer_removals(
         left[one.group] -= one.is_due
         return one.is_due and left[one.group] < 0
 
-    machines = tuple(one.waiting(of_machines) if is_late(one) else one for one in answer.failed_machines)
+    machines = tuple(one.as_waiting(of_machines) if is_late(one) else one for one in answer.failed_machines)
     removals = tuple(replace(one, is_due=False, reason=of_removals) if is_late(one) else one for one in answer.removals)
     if machines == answer.failed_machines and removals == answer.removals:
         return answer

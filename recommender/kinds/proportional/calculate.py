@@ -103,7 +103,7 @@ class Trail:
     def limit(self, limits: Iterable[Limit]) -> None:
         """Apply bounds in the given order."""
         for limit in limits:
-            self.change(limit.name, limit.applied(self.value), limit.detail)
+            self.change(limit.name, limit.apply(self.value), limit.detail)
 
 
 def limits_of_mode(mode: Mode | None) -> tuple[Limit, ...]:

@@ -34,10 +34,10 @@ class LastCounts:
         self._of: Sequence[ClusterNode] | None = None
         self._counts: NodeCounts | None = None
 
-    def counted(
+    def count(
         self, nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float
     ) -> NodeCounts:
-        """Return what the function `counted` returns; each call must have the same filter.
+        """Return what `filtered_counts` returns; each call must have the same filter.
 
         Nodes count as unchanged if they are the same object.
         """
@@ -85,7 +85,7 @@ class Facts:
         fact = unless_doubted("nodes", self._inputs.cluster.nodes, self.known)
         nodes = self._known_fact("the nodes", fact)
         self.known = known_now("nodes", fact, len(nodes), self.known)
-        counts = self._counts.counted(nodes, node_filter, selector, self._now)
+        counts = self._counts.count(nodes, node_filter, selector, self._now)
         self.seen.update(
             nodes=counts.nodes,
             schedulable_nodes=counts.schedulable_nodes,

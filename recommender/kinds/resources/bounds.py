@@ -93,8 +93,8 @@ def bounds_of(
         room = 1.0 + np.minimum(_SWINGS * swings, _MOST_ROOM_RATIO)
         return np.asarray(np.maximum(percentiles(cumulated, scale, 1.0), usual * room))
 
-    cumulated = histograms.cumulated(histograms.day_weights())
-    target = raw_target(histograms.cumulated(target_weights) if has_knees else cumulated) * margin
+    cumulated = histograms.cumulate(histograms.day_weights())
+    target = raw_target(histograms.cumulate(target_weights) if has_knees else cumulated) * margin
     lower = np.minimum(percentiles(cumulated, scale, LOWER_PERCENTILE) * margin, target)
     upper = np.maximum(percentiles(cumulated, scale, UPPER_PERCENTILE) * margin, target)
     with np.errstate(divide="ignore"):
@@ -131,7 +131,7 @@ def _interval(
     targets = np.empty((_RESAMPLES, rows), dtype=np.float32)
     for number in range(_RESAMPLES):
         drawn = np.bincount(random.integers(days, size=days), weights, minlength=days).astype(np.float64)
-        targets[number] = raw_target(histograms.cumulated(drawn))
+        targets[number] = raw_target(histograms.cumulate(drawn))
     # A draw may contain none of a row's days: then the row has fewer targets.
     ends = np.full((2, rows), np.nan)
     ends[:, known] = np.nanquantile(targets[:, known], _RESAMPLED_SHARES, axis=0)

@@ -76,7 +76,7 @@ class UsageHistograms:
         )
         self.weights[day] += flat.reshape(self.weights.shape[1:])
 
-    def cumulated(self, day_weights: FloatArray) -> FloatArray:
+    def cumulate(self, day_weights: FloatArray) -> FloatArray:
         """Return the weighted sum of the days as cumulative weights, shape (rows, buckets)."""
         combined = np.tensordot(day_weights.astype(np.float32), self.weights, axes=1)
         return np.asarray(np.cumsum(combined, axis=1, dtype=np.float64), dtype=np.float64)

@@ -64,7 +64,7 @@ def why_autoscaler(
 ) -> Report:
     """Return the answer for an HPA. Raises KubernetesError if it cannot be read."""
     right = AccessRight("get", PLURAL, GROUP, namespace, name)
-    hpa = reader.required(object_path(f"{GROUP}/v2", namespace, PLURAL, name), right)
+    hpa = reader.required_object(object_path(f"{GROUP}/v2", namespace, PLURAL, name), right)
     target = _target(reader, resolve, namespace, hpa)
     conditions = _conditions(hpa)
     if isinstance(target, NotRead):

@@ -25,7 +25,7 @@ def why_pod(
 ) -> Report:
     """Return the answer for a pod. Raises KubernetesError if it cannot be read."""
     right = AccessRight("get", "pods", "", namespace, name)
-    pod = reader.required(object_path("v1", namespace, "pods", name), right)
+    pod = reader.required_object(object_path("v1", namespace, "pods", name), right)
     if not (pod.get("spec") or {}).get("nodeName"):
         return _unscheduled_report(reader, pod, decided(), now)
     return _scheduled_report(reader, pod, now)

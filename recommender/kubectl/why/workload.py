@@ -35,7 +35,7 @@ def why_workload(
 ) -> Report:
     """Return the answer for an object with a size. Raises KubernetesError if it cannot be read."""
     right = AccessRight("get", kind.plural, kind.group, namespace, name)
-    found = reader.required(object_path(kind.api_version, namespace, kind.plural, name), right)
+    found = reader.required_object(object_path(kind.api_version, namespace, kind.plural, name), right)
     scalers = _autoscalers(reader, namespace, kind.kind, name)
     scaled_objects = _scaled_objects(reader, TargetReference(kind.api_version, kind.kind, namespace, name))
     items = [] if isinstance(decided, NotRead) else decided.about(namespace, kind.kind, name)

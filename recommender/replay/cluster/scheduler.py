@@ -69,7 +69,7 @@ class Scheduler:
             since = self._pending.get(kind, {}).pop(number, None)
             if since is not None:
                 self.alive[kind] -= 1
-                self._account.waited(since, now)
+                self._account.record_wait(since, now)
                 if not self._pending[kind]:
                     del self._pending[kind]
             return None
@@ -102,6 +102,6 @@ class Scheduler:
             numbers = list(waiting)
             for number, slot in zip(numbers, fleet.place(numbers, kind, needs), strict=False):
                 self._slot_of[number] = slot
-                self._account.waited(waiting.pop(number), now)
+                self._account.record_wait(waiting.pop(number), now)
             if not waiting:
                 del self._pending[kind]

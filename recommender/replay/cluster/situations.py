@@ -78,7 +78,7 @@ class Situations:
         self._running: dict[int, dict[int, ClusterPod]] = {}
         """For each slot, the pods that its node had when its removal was last considered, by number."""
 
-    def named(self, slot: int, node: ClusterNode) -> None:
+    def note_node(self, slot: int, node: ClusterNode) -> None:
         """Note the node that a slot has now."""
         self._names[slot] = node
         self._running.pop(slot, None)
@@ -116,7 +116,7 @@ class Situations:
         fleet = self._fleet
         return tuple((fleet.kind_of.item(slot), fleet.free[:, slot].tobytes()) for slot in slots)
 
-    def lowered(
+    def removal_situation(
         self, candidates: Sequence[int], others: Sequence[int], now: float, memory: ClusterSizeMemory
     ) -> ClusterSituation:
         """Return the situation that decides which candidates are removed: candidates with their pods, and `others`."""

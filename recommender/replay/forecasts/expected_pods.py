@@ -130,7 +130,7 @@ class ExpectedPods:
             weights=alive[self._is_of_workload],
             minlength=len(self._newest_kind),
         )
-        missing = self._forecasts.missing(now, present.astype(np.float64))
+        missing = self._forecasts.missing_pods(now, present.astype(np.float64))
         likes = self._like_of_kind[self._newest_kind]
         return np.bincount(likes, weights=missing, minlength=len(self._likes)).astype(np.float64)
 

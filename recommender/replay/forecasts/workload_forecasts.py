@@ -57,7 +57,7 @@ class WorkloadForecasts:
         """Return the newest step that has ended; negative before the first one has."""
         return int(min((now - self.start) // STEP_SECONDS, self.expected.shape[1])) - 1
 
-    def missing(self, now: float, present: FloatArray) -> FloatArray:
+    def missing_pods(self, now: float, present: FloatArray) -> FloatArray:
         """Return how many pods of each workload are expected beyond the current ones, within the bounds of `run`."""
         step = self.step(now)
         if step < 0:

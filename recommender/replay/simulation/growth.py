@@ -136,7 +136,7 @@ class Growth:
     def _request(self, group: NodeGroup, now: float, startup_seconds: float) -> None:
         run, name = self._run, group.name
         slot = run.fleet.add(run.scene.new_kinds[name], ready=False)
-        run.situations.named(slot, run.situations.new_node(name, f"{name}-replayed-{next(self._numbers)}", now))
+        run.situations.note_node(slot, run.situations.new_node(name, f"{name}-replayed-{next(self._numbers)}", now))
         if any(run.spot.is_spot(one) and back_off.until > now for one, back_off in run.memory.back_offs.items()):
             run.account.fell_back(slot)
         back = run.spot.absent_until(name)

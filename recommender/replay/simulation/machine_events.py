@@ -33,13 +33,13 @@ class MachineEvents:
         if end is not None:
             self._run.agenda.add(end[0], Happening.INTERRUPTED, end[1])
 
-    def interrupted(self, number: int, now: float) -> int | None:
+    def interrupt_machine(self, number: int, now: float) -> int | None:
         """Return the slot of the machine that is interrupted now; None if it no longer exists."""
         run = self._run
-        slot = run.spot.interrupted(number)
+        slot = run.spot.take_interrupted(number)
         if slot is not None:
             run.spot.note_interruption(self._group(slot), now)
-            run.account.interrupted(len(run.fleet.pods[slot]))
+            run.account.count_interruption(len(run.fleet.pods[slot]))
         return slot
 
     def due(self, slot: int, now: float) -> None:
@@ -50,7 +50,7 @@ class MachineEvents:
             return
         back = run.spot.absent_until(group)
         if back <= now and now + run.scene.startup_seconds <= deadline:
-            run.spot.come(slot)
+            run.spot.note_arrival(slot)
             run.account.node_came(slot, group, now)
             run.agenda.add(now + run.scene.startup_seconds, Happening.NODE_READY, slot)
         elif now < deadline:

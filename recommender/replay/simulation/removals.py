@@ -108,7 +108,7 @@ class Removals:
         since = {name: self._low_since.item(slot) for name, slot in slots.items()}
         memory = structs.replace(run.memory, unneeded_since=since)
         destinations = self._destinations(candidates, now)
-        situation = run.situations.lowered(candidates, destinations, now, memory)
+        situation = run.situations.removal_situation(candidates, destinations, now, memory)
         expected = run.expected.placed_on(now, (*candidates, *destinations))
         future = (*expected, *run.reserve.pods(now))
         situation = replace(situation, future_pods=future) if future else situation

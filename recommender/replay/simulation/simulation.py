@@ -112,7 +112,7 @@ class _Simulation:
         """Return the result of the simulation under this policy name."""
         account, waiting = self._run.account, self._run.scheduler.pending()
         for since in waiting.values():
-            account.waited(since, self._scene.recording.end)
+            account.record_wait(since, self._scene.recording.end)
         has_spot = self._run.spot.market is not None
         return account.outcome(name, len(waiting), has_spot=has_spot)
 
@@ -125,7 +125,7 @@ class _Simulation:
             if not one.is_there(recording.start) or one.node.name in slots or group in self._closed:
                 continue
             slot = slots[one.node.name] = run.fleet.add(scene.kind_of_node[one.node.name], ready=True)
-            run.situations.named(slot, self._as_ready(one.node))
+            run.situations.note_node(slot, self._as_ready(one.node))
             run.account.node_came(slot, group, recording.start)
             self._machines.runs(slot, group, recording.start)
             if not group:
@@ -214,7 +214,7 @@ class _Simulation:
         if what == Happening.SPOT_DUE:
             self._machines.due(number, now)
         elif what == Happening.INTERRUPTED:
-            slot = self._machines.interrupted(number, now)
+            slot = self._machines.interrupt_machine(number, now)
             if slot is not None:
                 self._evict(slot, now, is_decided=False)
         elif number in self._outside:
@@ -224,7 +224,7 @@ class _Simulation:
     def _outside_came(self, number: int) -> int:
         one = self._scene.recording.nodes[number]
         slot = self._outside[number] = self._run.fleet.add(self._scene.kind_of_node[one.node.name], ready=True)
-        self._run.situations.named(slot, self._as_ready(one.node))
+        self._run.situations.note_node(slot, self._as_ready(one.node))
         return slot
 
     def _as_ready(self, node: ClusterNode) -> ClusterNode:
@@ -259,6 +259,6 @@ class _Simulation:
         pods = self._run.fleet.remove(slot)
         self._run.account.node_went(slot, now)
         if is_decided:
-            self._run.account.evicted(now, len(pods))
+            self._run.account.count_evictions(now, len(pods))
         if self._run.scheduler.lose(pods, now):
             self._growth.need(now)

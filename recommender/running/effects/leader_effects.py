@@ -70,7 +70,7 @@ class ClusterEffects:
             if decision.record.name in scaling:
                 due.setdefault(decision.record.name, []).extend(_records_with_limits(decision, now, configuration))
         for name, dated in due.items():
-            self.writer.decided(name, dated)
+            self.writer.follow_decision(name, dated)
         if self.size_writers is not None:
             self.size_writers.act(configuration, decisions, now)
         if self.resizes is not None:

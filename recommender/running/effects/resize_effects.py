@@ -75,7 +75,7 @@ class RequestWriters:
                 if not self._is_settled(place, write.resizing):
                     wanted[write.recommendation].append(write)
         for name, writes in wanted.items():
-            writer.wanted(name, writes)
+            writer.follow_writes(name, writes)
         self._keep(places)
 
     def forget(self) -> None:

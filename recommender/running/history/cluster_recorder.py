@@ -84,6 +84,6 @@ class ClusterRecorder:
         if self._log.is_due(time):
             self._log.begin(time)
             self._changes = Changes()
-            first = (self._changes.begun(time),)
+            first = (self._changes.first_line(time),)
         lines = self._changes.lines(state.nodes.value, state.pods.value, time, confirmed)
         self._log.append(chain(first, (line for part in self._pace.timed(lines) for line in part)))

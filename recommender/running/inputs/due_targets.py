@@ -54,7 +54,7 @@ class DueTargets:
     _targets: dict[TargetReference, _ScaledTarget] = field(default_factory=dict)
     _polls: int = 0
 
-    def chosen(self) -> frozenset[TargetReference]:
+    def choose(self) -> frozenset[TargetReference]:
         """Return the targets to look up now; those that have waited longest have priority."""
         if len(self._targets) <= self.most:
             return frozenset(self._targets)
@@ -84,7 +84,7 @@ class DueTargets:
         """Follow these targets and no others; those that are new are looked up first."""
         self._targets = {target: self._targets.get(target) or _ScaledTarget() for target in targets}
 
-    def decided(self, records: Iterable[Record]) -> None:
+    def follow_records(self, records: Iterable[Record]) -> None:
         """Follow the targets of this poll's `forEach` records, which are those of recommendations that scale."""
         before = self._targets
         self._targets = {}
@@ -93,7 +93,7 @@ class DueTargets:
                 state = self._targets[record.each] = before.get(record.each) or _ScaledTarget()
                 state.replicas = record.replicas
 
-    def sized(self, records: Iterable[Record]) -> None:
+    def note_sizes(self, records: Iterable[Record]) -> None:
         """Update the recommended sizes of the targets that are followed."""
         for outcome in (outcome for record in records for outcome in record.targets):
             if outcome.target in self._targets:

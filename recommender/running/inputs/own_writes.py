@@ -84,7 +84,7 @@ class OwnWrites:
             self._written.clear()
             self._sent.clear()
 
-    def marked(self, look: ReadTargets) -> ReadTargets:
+    def mark_replaced(self, look: ReadTargets) -> ReadTargets:
         """Return a look-up whose states say whether another recommender has replaced the size of this process."""
         return lambda targets: {
             target: self._mark_if_replaced(target, found) for target, found in look(targets).items()

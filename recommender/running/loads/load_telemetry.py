@@ -78,19 +78,19 @@ class LoadTelemetry:
             if self._is_kept(recommendation):
                 self._bounded.labels(recommendation, model).inc()
 
-    def downloaded(self, recommendation: str, result: str) -> None:
+    def count_download(self, recommendation: str, result: str) -> None:
         """Count a request for a piece of a history."""
         with self._lock:
             if self._is_kept(recommendation):
                 self._downloads.labels(recommendation, result).inc()
 
-    def learned(self, recommendation: str, model: str, result: str) -> None:
+    def count_trial(self, recommendation: str, model: str, result: str) -> None:
         """Count a trial of a model, or, as model `choice`, a choice among models."""
         with self._lock:
             if self._is_kept(recommendation):
                 self._trials.labels(recommendation, model, result).inc()
 
-    def covered(self, recommendation: str, coverage: Coverage) -> None:
+    def show_coverage(self, recommendation: str, coverage: Coverage) -> None:
         """Show how much of a history is available."""
         with self._lock:
             if not self._is_kept(recommendation):
@@ -107,7 +107,7 @@ class LoadTelemetry:
             for gone in self._seen - self._kept:
                 self._remove(gone)
 
-    def removed(self, recommendation: str) -> None:
+    def forget(self, recommendation: str) -> None:
         """Forget what was shown of a recommendation, which may begin anew."""
         with self._lock:
             self._remove(recommendation)

@@ -99,7 +99,7 @@ class ObjectConfigurations:
         self._known = known
         self._limit = limit
 
-    def changed(self) -> None:
+    def note_change(self) -> None:
         """Note that objects have changed, so that `run` looks at them at once. For any thread."""
         self._changed.set()
 

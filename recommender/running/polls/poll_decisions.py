@@ -50,7 +50,7 @@ class PollDecisions:
     """Called with the seconds that the decisions of each recommendation whose kind is not slow took."""
     _expansions: dict[str, Expansion] = field(default_factory=dict)
 
-    def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
+    def decide(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
         """Return the decisions in the order of the configuration."""
         inputs = with_scaled_objects(replace(inputs, vertical_autoscalers=known_autoscalers(inputs.cluster)))
         policies = {each.policy.name: each.policy for each in plan.configuration.recommendations}
@@ -107,7 +107,7 @@ class PollDecisions:
     ) -> Decided:
         """Return the latest decision of a slow kind. Its own thread measures how long it takes."""
         name = recommendation.policy.name
-        decision = self.slow.decided(recommendation, plan.calculations[name](None), inputs, memory, now)
+        decision = self.slow.decide(recommendation, plan.calculations[name](None), inputs, memory, now)
         return Decided(name, (decision,), decision.memory)
 
     def _one(
@@ -124,7 +124,7 @@ class PollDecisions:
         started = self.clock.monotonic()
         try:
             if listed is not None:
-                return self._expansions[policy.name].decided(listed, inputs, memory, now, rivals)
+                return self._expansions[policy.name].decide(listed, inputs, memory, now, rivals)
             policy = replace(policy, rivals={**policy.rivals, **rivals}) if rivals else policy
             decision = decide(policy, plan.calculations[policy.name](None), inputs, memory, now)
             return Decided(policy.name, (decision,), decision.memory)

@@ -46,7 +46,7 @@ GATHER_SECONDS = 8.0
 class Decisions(Protocol):
     """Makes the decisions of polls. Not thread-safe."""
 
-    def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> Sequence[Decided]:
+    def decide(self, plan: PollPlan, inputs: Inputs, now: float) -> Sequence[Decided]:
         """Return the decisions in the order of the configuration; never raises."""
         ...
 
@@ -134,7 +134,7 @@ class Runner:
         now = self._now()
         inputs = self._with_last_states(plan, inputs, now)
         self._decided = self.clock.monotonic()
-        decided = self.decisions.decided(plan, inputs, now)
+        decided = self.decisions.decide(plan, inputs, now)
         unchanged = unchanged_names(plan.configuration, self.plan().configuration)
         if unchanged is None:
             # The next poll follows at once; a target that is no longer listed must not be scaled by this one.
@@ -186,8 +186,8 @@ class Runner:
                 self.memories.remember(each.name, each.memory)
         self.memories.keep_objects(configuration.object_names)
         scaling = configuration.names_with(Output.SCALE)
-        self._due_targets.decided(record for record in records if record.name in scaling)
-        self._object_targets.sized(records)
+        self._due_targets.follow_records(record for record in records if record.name in scaling)
+        self._object_targets.note_sizes(records)
         self.effects.act(configuration, decisions, now)
         return records
 
@@ -199,7 +199,7 @@ class Runner:
     def _look_ups(self, plan: PollPlan) -> LookUps:
         """Return the look-ups of this poll, which include only some targets if `forEach` or objects have many."""
         self._object_targets.follow(plan.object_targets)
-        in_turn = self._due_targets.chosen() | self._object_targets.chosen()
+        in_turn = self._due_targets.choose() | self._object_targets.choose()
         return replace(plan.look_ups, targets=plan.look_ups.targets | in_turn)
 
     def _follow(self) -> None:

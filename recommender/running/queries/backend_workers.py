@@ -50,7 +50,7 @@ class BackendWorkers(Generic[W]):
                 self._start(backend, found)
             return found.worker
 
-    def known(self) -> Mapping[str, W]:
+    def workers(self) -> Mapping[str, W]:
         """Return all workers by backend."""
         with self._lock:
             return {backend: each.worker for backend, each in self._employed.items()}

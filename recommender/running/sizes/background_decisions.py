@@ -45,7 +45,7 @@ _SET_SECONDS: Final = 1.0
 class SlowDecisions(Protocol):
     """Makes the decisions of slow kinds. Not thread-safe."""
 
-    def decided(
+    def decide(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
         """Return the latest decision; `now` is in Unix seconds."""
@@ -66,7 +66,7 @@ class ImmediateSizing:
     def __init__(self) -> None:
         self._plugins = PluginHosts()
 
-    def decided(
+    def decide(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
         """Return the decision."""
@@ -154,7 +154,7 @@ class SizesInBackground:
     """
     _began_monotonic: float = 0.0
 
-    def decided(
+    def decide(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
         """Return the last decision that has ended, and let another one begin."""

@@ -93,7 +93,7 @@ class CapacityBufferAttempt:
             return stored
 
         def write(fence: Fence) -> None:
-            with self._late.noted(found.write.target, fence):
+            with self._late.note(found.write.target, fence):
                 self._objects.replace(path, document, fence)
 
         return _with_remedy(send_write(found, terms, write))

@@ -161,7 +161,7 @@ class ClusterApiAttempt:
         answers: list[dict[str, Any]] = [document]
 
         def lower(fence: Fence) -> None:
-            with self._late.noted(found.write.target, fence):
+            with self._late.note(found.write.target, fence):
                 answers.append(self._objects.replace(path, document, fence))
 
         outcome = send_write(found, terms, lower)

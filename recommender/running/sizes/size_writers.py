@@ -57,7 +57,7 @@ class SizeWriters:
         until = now + configuration.stale_after_seconds
         for name in {*sizes, *(name for name in withdrawn if name not in sized)}:
             former = self._withdrawals_of(name, withdrawn.get(name, ()), until)
-            self.buffers.wanted(name, (*sizes.get(name, ()), *former))
+            self.buffers.follow_writes(name, (*sizes.get(name, ()), *former))
 
     def reconfigured(self, configuration: Configuration) -> None:
         """Stop sending for recommendations that no longer have the output. May be called from any thread."""
@@ -80,9 +80,9 @@ class SizeWriters:
         return (self.groups,) if self.provided is None else (self.groups, self.provided)
 
     def _want_groups(self, name: str, writes: Sequence[PendingWrite]) -> None:
-        self.groups.wanted(name, [write for write in writes if write.target.api_version != PROVIDER_API])
+        self.groups.follow_writes(name, [write for write in writes if write.target.api_version != PROVIDER_API])
         if self.provided is not None:
-            self.provided.wanted(name, [write for write in writes if write.target.api_version == PROVIDER_API])
+            self.provided.follow_writes(name, [write for write in writes if write.target.api_version == PROVIDER_API])
 
     def _sizes(self, name: str, writes: SizeWrites) -> tuple[PendingWrite, ...]:
         size = writes.buffer

@@ -47,7 +47,7 @@ class Withdrawals:
             self._sized = sized
             self._refused = frozenset(each.name for each in configuration.refused)
 
-    def found(self, sized: Mapping[BufferSettings, str]) -> None:
+    def add(self, sized: Mapping[BufferSettings, str]) -> None:
         """Add buffers that were found to have a written size, unless the configuration sizes them."""
         with self._lock:
             for buffer, name in sized.items():

@@ -67,7 +67,7 @@ class UsageService:
 
     def inputs(self) -> Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown]:
         """Return the newest usage of each recommendation."""
-        readers = self._readers.known()
+        readers = self._readers.workers()
         found: dict[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown] = {}
         for need in self._needs:
             reader = readers.get(need.backend)

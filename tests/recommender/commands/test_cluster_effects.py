@@ -66,7 +66,7 @@ def effects(own: OwnWrites) -> ClusterEffects:
 def replaced(own: OwnWrites) -> ReplacedSize | None:
     """Return the size of this process that another one has replaced, if a look-up finds 7 by the same manager."""
     state: TargetInput = Observed(TargetState(7, replicas_managers=("tidewatch",)), NOW + 1.0)
-    found = own.marked(lambda targets: dict.fromkeys(targets, state))([WEB])[WEB]
+    found = own.mark_replaced(lambda targets: dict.fromkeys(targets, state))([WEB])[WEB]
     assert isinstance(found, Observed)
     assert found.value is not None
     return found.value.replaced

@@ -69,8 +69,8 @@ def state(given_up: list[str], clock: FakeClock) -> PollState:
 def test_a_poll_with_a_decision_from_fresh_inputs_has_not_failed(
     state: PollState, given_up: list[str], good: Record
 ) -> None:
-    state.polled([good])
-    state.polled([good])
+    state.record_poll([good])
+    state.record_poll([good])
     assert state.answer().status == 200
     assert given_up == []
 
@@ -89,12 +89,12 @@ def test_a_poll_with_a_decision_from_fresh_inputs_has_not_failed(
 def test_a_poll_without_fresh_inputs_or_without_its_target_has_failed(
     state: PollState, given_up: list[str], clock: FakeClock, bad: Record, text: bytes
 ) -> None:
-    state.polled([bad])
+    state.record_poll([bad])
     answer = state.answer()
     assert (answer.status, text in answer.body) == (500, True)
     assert given_up == []
     clock.forward(PERIOD)
-    state.polled([bad])
+    state.record_poll([bad])
     assert given_up[0].startswith("2 consecutive polls have failed: ")
 
 
@@ -103,29 +103,29 @@ def test_one_successful_poll_resets_the_count_of_failures(
 ) -> None:
     for each in (BAD, record(inputs()), BAD):
         clock.forward(PERIOD)
-        state.polled([each])
+        state.record_poll([each])
     assert given_up == []
 
 
 def test_polls_that_follow_changes_of_nodes_do_not_end_the_process_sooner(
     state: PollState, given_up: list[str], clock: FakeClock
 ) -> None:
-    state.polled([BAD])
+    state.record_poll([BAD])
     for _ in range(4):
         clock.forward(1)
-        state.polled([BAD])
+        state.record_poll([BAD])
     assert given_up == []
     clock.forward(PERIOD - 4)
-    state.polled([BAD])
+    state.record_poll([BAD])
     assert given_up[0].startswith("6 consecutive polls have failed: ")
 
 
 def test_polls_that_end_a_little_sooner_after_the_former_one_count(
     state: PollState, given_up: list[str], clock: FakeClock
 ) -> None:
-    state.polled([BAD])
+    state.record_poll([BAD])
     clock.forward(PERIOD - 2)
-    state.polled([BAD])
+    state.record_poll([BAD])
     assert given_up
 
 
@@ -135,32 +135,32 @@ def test_a_wait_for_the_first_list_of_nodes_is_shown_and_ends_no_process(
     waiting = record(inputs(), fails_with(InputMissingError("the first list has not arrived yet")))
     for _ in range(5):
         state.awaits_nodes(is_awaited=True)
-        state.polled([waiting])
+        state.record_poll([waiting])
         clock.forward(PERIOD)
     assert state.answer().status == 500
     for _ in range(2):
         assert given_up == []
         clock.forward(PERIOD)
         state.awaits_nodes(is_awaited=False)
-        state.polled([waiting])
+        state.record_poll([waiting])
     assert given_up[0].startswith("2 consecutive polls have failed: ")
 
 
 def test_a_failed_scale_call_fails_the_next_polls_until_one_succeeds(state: PollState) -> None:
     write = PendingWrite("coredns", TargetReference("apps/v1", "Deployment", "kube-system", "coredns"), 5, NOW)
-    state.scaled(ScaleOutcome(write, ScaleResult.ERROR, message="forbidden"))
-    state.polled([record(inputs())])
+    state.record_scale_call(ScaleOutcome(write, ScaleResult.ERROR, message="forbidden"))
+    state.record_poll([record(inputs())])
     assert state.answer().status == 500
-    state.scaled(ScaleOutcome(write, ScaleResult.OK))
-    state.polled([record(inputs())])
+    state.record_scale_call(ScaleOutcome(write, ScaleResult.OK))
+    state.record_poll([record(inputs())])
     assert state.answer().status == 200
 
 
 def test_a_failed_scale_call_that_is_no_longer_needed_is_not_a_failure(state: PollState, given_up: list[str]) -> None:
     write = PendingWrite("coredns", DNS, 5, NOW)
-    state.scaled(ScaleOutcome(write, ScaleResult.ERROR, message="forbidden"))
+    state.record_scale_call(ScaleOutcome(write, ScaleResult.ERROR, message="forbidden"))
     for _ in range(3):
-        state.polled([record(inputs(), asks_for(3))])
+        state.record_poll([record(inputs(), asks_for(3))])
     assert state.answer().status == 200
     assert given_up == []
 
@@ -168,7 +168,7 @@ def test_a_failed_scale_call_that_is_no_longer_needed_is_not_a_failure(state: Po
 def test_last_good_parameters_are_reported_and_do_not_end_the_process(state: PollState, given_up: list[str]) -> None:
     for _ in range(3):
         state.uses_former_parameters("the ConfigMap kube-system/dns does not exist")
-        state.polled([record(inputs())])
+        state.record_poll([record(inputs())])
     assert (state.answer().status, state.answer().body) == (500, b"the ConfigMap kube-system/dns does not exist\n")
     assert given_up == []
     state.uses_former_parameters("")
@@ -177,7 +177,7 @@ def test_last_good_parameters_are_reported_and_do_not_end_the_process(state: Pol
 
 def test_a_missing_target_does_not_hide_that_former_parameters_are_in_use(state: PollState) -> None:
     state.uses_former_parameters("the ConfigMap kube-system/dns cannot be used")
-    state.polled([record(inputs(None))])
+    state.record_poll([record(inputs(None))])
     body = state.answer().body.decode()
     assert "Deployment kube-system/coredns does not exist" in body
     assert "the ConfigMap kube-system/dns cannot be used" in body

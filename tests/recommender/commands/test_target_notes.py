@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def logged(caplog: pytest.LogCaptureFixture, *polls: Inputs) -> list[str]:
     notes = TargetNotes()
     for given in polls:
-        notes.polled([decide(policy(), asks_for(5), given, Memory(), NOW).record])
+        notes.log_notes([decide(policy(), asks_for(5), given, Memory(), NOW).record])
     return [record.message for record in caplog.records]
 
 

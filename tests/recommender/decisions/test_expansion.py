@@ -64,7 +64,7 @@ def decided(
     memory = Memory(by_target=by_target or {})
     expansion = Expansion(policy, EachTarget(one_replica_for_each_unit, max_targets))
     listed = listed_targets(loads, memory.by_target, max_targets, NOW)
-    return expansion.decided(listed, Inputs(loads={"chat": loads}), memory, NOW, {})
+    return expansion.decide(listed, Inputs(loads={"chat": loads}), memory, NOW, {})
 
 
 def kept_by(found: Decided) -> Mapping[TargetReference, Memory]:
@@ -146,7 +146,7 @@ def test_a_calculation_without_load_decides_unless_the_series_has_ended(
     memory = Memory(by_target={target("a"): remembered(3, 30.0), target("gone"): remembered(4, 30.0)})
     expansion = Expansion(POLICY, EachTarget(lambda _: lambda _inputs, _memory, now: Calculation(Replicas(9), now)))
     listed = listed_targets(loads, memory.by_target, 10, NOW)
-    assert shown(expansion.decided(listed, Inputs(loads={"chat": loads}), memory, NOW, {})) == sizes
+    assert shown(expansion.decide(listed, Inputs(loads={"chat": loads}), memory, NOW, {})) == sizes
 
 
 def test_a_target_dated_far_ahead_by_a_wrong_clock_does_not_hide_others() -> None:

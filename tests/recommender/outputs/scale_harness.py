@@ -104,7 +104,7 @@ class Harness:
         return self.stores
 
     def decide(self, record: Record, seconds: float = 60.0) -> None:
-        self.writer.decided(record.name, [(record, self.wall() + seconds)])
+        self.writer.follow_decision(record.name, [(record, self.wall() + seconds)])
         self.writer.step()
 
     def wait(self, seconds: float) -> None:

@@ -74,7 +74,7 @@ class Process:
         self.thread.start()
 
     def decide(self, record: Record) -> None:
-        self.writer.decided(record.name, [(record, time.time() + 60.0)])
+        self.writer.follow_decision(record.name, [(record, time.time() + 60.0)])
 
     def size(self, name: str = "web") -> int:
         size = self.server.objects.get_without_rights(DEPLOYMENTS, "shop", name)["spec"]["replicas"]

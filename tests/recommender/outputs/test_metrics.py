@@ -155,7 +155,7 @@ def test_removed_entries_and_namespaces_without_objects_are_no_longer_counted() 
     telemetry.scale_output_added("web")
     for name in ("coredns", "former", "shop/a", "preview-1/a"):
         telemetry.scale_call(name, ScaleResult.OK)
-        telemetry.decided(name, 0.004)
+        telemetry.record_decision(name, 0.004)
 
     def counted() -> set[str]:
         found = (sample.labels.get("recommendation") for family in registry.collect() for sample in family.samples)
@@ -179,10 +179,10 @@ def test_the_process_exposes_counters_with_stable_names() -> None:
     telemetry = RecommenderTelemetry(registry)
     telemetry.scale_output_added("coredns")
     telemetry.scale_call("coredns", ScaleResult.OK)
-    telemetry.polled(0.02, failures=0)
-    telemetry.polled(0.02, failures=3)
+    telemetry.record_poll(0.02, failures=0)
+    telemetry.record_poll(0.02, failures=3)
     telemetry.poll_interval(1.0)
-    telemetry.decided("coredns", 0.004)
+    telemetry.record_decision("coredns", 0.004)
     telemetry.event("created")
     telemetry.memory_write("ok")
     telemetry.history_failed()

@@ -38,7 +38,7 @@ def test_a_successful_write_is_attempted_once_and_then_forgotten() -> None:
     book.pending.put(WRITE, at(0))
     assert book.attempt(0) == WRITE
     assert book.attempt(0) is None, "an attempt is under way"
-    book.pending.ended(WRITE, ScaleResult.OK, at(1))
+    book.pending.record_result(WRITE, ScaleResult.OK, at(1))
     assert book.attempt(9) is None
     assert len(book.pending) == 0
     assert book.results == []
@@ -51,7 +51,7 @@ def test_failed_attempts_are_repeated_with_back_off(result: ScaleResult) -> None
     now = 0.0
     for wait in (1.0, 2.0, 4.0, 8.0):
         assert book.attempt(now) is not None
-        book.pending.ended(WRITE, result, at(now))
+        book.pending.record_result(WRITE, result, at(now))
         assert book.attempt(now + 0.99 * wait) is None
         now += wait
 
@@ -60,7 +60,7 @@ def test_the_wait_requested_by_the_server_is_respected() -> None:
     book = Counted()
     book.pending.put(WRITE, at(0))
     book.attempt(0)
-    book.pending.ended(WRITE, ScaleResult.ERROR, at(0), at_least_seconds=30.0)
+    book.pending.record_result(WRITE, ScaleResult.ERROR, at(0), at_least_seconds=30.0)
     assert book.attempt(30.9) is None
     assert book.attempt(31.0) == WRITE
 
@@ -69,7 +69,7 @@ def test_a_newer_decision_supersedes_an_older_one_and_keeps_its_back_off() -> No
     book = Counted()
     book.pending.put(WRITE, at(0))
     book.attempt(0)
-    book.pending.ended(WRITE, ScaleResult.ERROR, at(0), at_least_seconds=10.0)
+    book.pending.record_result(WRITE, ScaleResult.ERROR, at(0), at_least_seconds=10.0)
     newer = replace(WRITE, replicas=6)
     book.pending.put(newer, at(1))
     assert book.results == [ScaleResult.SUPERSEDED]
@@ -95,7 +95,7 @@ def test_an_attempt_in_progress_is_superseded_before_it_is_sent() -> None:
     assert book.pending.may_send(WRITE, at(1)) is ScaleResult.SUPERSEDED
     assert book.results == [], "the attempt reports it"
     assert book.attempt(1) is None, "one attempt a target at a time"
-    book.pending.ended(WRITE, ScaleResult.SUPERSEDED, at(2))
+    book.pending.record_result(WRITE, ScaleResult.SUPERSEDED, at(2))
     assert book.attempt(2) == newer
 
 
@@ -128,7 +128,7 @@ def test_a_back_off_outlives_the_write_that_caused_it() -> None:
     book = Counted()
     book.pending.put(WRITE, at(0))
     book.attempt(0)
-    book.pending.ended(WRITE, ScaleResult.ERROR, at(0), at_least_seconds=10.0)
+    book.pending.record_result(WRITE, ScaleResult.ERROR, at(0), at_least_seconds=10.0)
     book.pending.withdraw(lambda _: False)
     book.pending.put(WRITE, at(1))
     assert book.attempt(10.9) is None
@@ -141,7 +141,7 @@ def test_suspect_targets_leave_room_for_others() -> None:
     book = Counted()
     book.pending.put(WRITE, at(0))
     book.attempt(0)
-    book.pending.ended(WRITE, ScaleResult.ERROR, at(0))
+    book.pending.record_result(WRITE, ScaleResult.ERROR, at(0))
     other = replace(WRITE, target=DNS)
     book.pending.put(other, at(2))
     assert book.attempt(2, suspects_too=False) == other
@@ -157,11 +157,11 @@ def test_another_write_does_not_wait_for_one_that_was_undone(*, is_under_way: bo
     if is_under_way:
         book.pending.put(newer, at(1))
         assert book.attempt(1) is None, "one attempt a target at a time"
-    book.pending.ended(WRITE, ScaleResult.ERROR, at(2), is_undone=True)
+    book.pending.record_result(WRITE, ScaleResult.ERROR, at(2), is_undone=True)
     book.pending.put(newer, at(2))
     assert book.attempt(2, suspects_too=False) == newer
     failures = 1 if is_under_way else 2
-    book.pending.ended(newer, ScaleResult.ERROR, at(2))
+    book.pending.record_result(newer, ScaleResult.ERROR, at(2))
     assert book.attempt(2 + 0.99 * failures) is None
     assert book.attempt(2 + failures) == newer, "the back-off goes on"
 
@@ -171,7 +171,7 @@ def test_the_same_write_waits_after_it_was_undone_but_its_server_is_not_suspect(
     book.pending.put(write, at(0))
     for now, wait in ((0.0, 1.0), (1.0, 2.0), (3.0, 4.0)):
         assert book.attempt(now, suspects_too=False) == write
-        book.pending.ended(write, ScaleResult.ERROR, at(now), is_undone=True)
+        book.pending.record_result(write, ScaleResult.ERROR, at(now), is_undone=True)
         book.pending.put(replace(write, reason="decided again"), at(now))
         write = replace(write, reason="decided again")
         assert book.attempt(now + 0.99 * wait) is None
@@ -181,9 +181,9 @@ def test_after_a_failure_of_the_server_every_write_waits_although_one_was_undone
     book = Counted()
     book.pending.put(WRITE, at(0))
     book.attempt(0)
-    book.pending.ended(WRITE, ScaleResult.ERROR, at(0), is_undone=True)
+    book.pending.record_result(WRITE, ScaleResult.ERROR, at(0), is_undone=True)
     book.attempt(1)
-    book.pending.ended(WRITE, ScaleResult.ERROR, at(1))
+    book.pending.record_result(WRITE, ScaleResult.ERROR, at(1))
     book.pending.put(replace(WRITE, replicas=6), at(1))
     assert book.attempt(2.9) is None
 

@@ -207,7 +207,7 @@ def test_a_newer_decision_replaces_the_attempt_in_progress() -> None:
 
     def slow(method: str, _path: str) -> None:
         if method == "GET" and not harness.counted and len(harness.objects.calls) == 1:
-            harness.writer.decided("web", [(decision(9), harness.wall() + 60.0)])
+            harness.writer.follow_decision("web", [(decision(9), harness.wall() + 60.0)])
 
     harness.objects.before = slow
     harness.decide(decision(5))
@@ -338,9 +338,9 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
     loop.start()
     try:
         hung = decision(5, *(replace(WEB, name=name) for name in sorted(hangs)), name="hung")
-        writer.decided(hung.name, [(hung, 2000.0)])
+        writer.follow_decision(hung.name, [(hung, 2000.0)])
         both = decision(5, WEB, DB)
-        writer.decided(both.name, [(both, 2000.0)])
+        writer.follow_decision(both.name, [(both, 2000.0)])
         until(lambda: harness.size() == 5 and harness.size(STATEFUL_SETS, "db") == 5)
     finally:
         released.set()

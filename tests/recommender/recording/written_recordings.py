@@ -27,6 +27,6 @@ def write(folder: Path, looks: Iterable[Look], *, most_bytes: int = 10**9) -> No
         if log.is_due(time):
             log.begin(time)
             changes = Changes()
-            first = (changes.begun(time),)
+            first = (changes.first_line(time),)
         log.append(chain(first, changes.lines(tuple(nodes), tuple(pods), time, time)))
     log.close()

@@ -31,7 +31,7 @@ def record(past: Recording, folder: Path, every: float = 120.0) -> Path:
         if log.is_due(time):
             log.begin(time)
             changes = Changes()
-            log.append([changes.begun(time)])
+            log.append([changes.first_line(time)])
         there = tuple(pod for one, pod in pods if one.created <= time and (one.gone is None or time < one.gone))
         nodes = tuple(one.node for one in past.nodes if one.is_there(time))
         log.append(changes.lines(nodes, there, time, time))

@@ -51,7 +51,7 @@ class Harness:
         self.fleet = NodeFleet(scene.resources, scene.node_kinds)
         self.situations = Situations(scene, sizes, self.fleet)
         for one in scene.recording.nodes:
-            self.situations.named(self.fleet.add(scene.kind_of_node[one.node.name], ready=True), one.node)
+            self.situations.note_node(self.fleet.add(scene.kind_of_node[one.node.name], ready=True), one.node)
         by_kind: dict[int, list[int]] = {}
         for number, pod in enumerate(scene.recording.pods):
             by_kind.setdefault(pod.kind, []).append(number)
@@ -144,7 +144,7 @@ def test_nodes_are_removed_as_if_decided_on_the_whole_cluster(
     cores, shares = harness.fleet.shares()
     low = [slot for slot in range(harness.fleet.end) if max(cores[slot], shares[slot]) <= threshold]
     others = [slot for slot in range(harness.fleet.end) if slot not in low]
-    situation = harness.situations.lowered(low[::-1], others, NOW, memory)
+    situation = harness.situations.removal_situation(low[::-1], others, NOW, memory)
     small = removals_of(replace(situation, future_pods=harness.reserve.pods(NOW)), sizes)
     assert [one.node for one in small.removals if one.is_due] == [one.node for one in whole.removals if one.is_due]
     spared = harness.reserve.removable(NOW)

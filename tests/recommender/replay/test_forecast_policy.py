@@ -145,8 +145,8 @@ def test_expected_pods_are_bounded_as_in_run(settings_: PredictiveSettings, pres
     assert found is not None
     many = replace(found, expected=np.full_like(found.expected, 1000.0))
     counts = np.full(len(many.expected), present)
-    assert many.missing(four_days().end - 1, counts).tolist() == [missing] * len(counts)
-    assert not many.missing(four_days().start + 1, counts).any(), "no step is over"
+    assert many.missing_pods(four_days().end - 1, counts).tolist() == [missing] * len(counts)
+    assert not many.missing_pods(four_days().start + 1, counts).any(), "no step is over"
 
 
 def test_forecasts_of_the_configuration_are_used_by_all_policies_but_one() -> None:

@@ -32,7 +32,7 @@ def run_of(nodes: int, with_pods: int) -> PolicyRun:
     number, pod = next((at, pod) for at, pod in enumerate(scene.recording.pods) if scene.replayed[pod.kind])
     for place, one in enumerate(scene.recording.nodes[:nodes]):
         slot = run.fleet.add(scene.kind_of_node[one.node.name], ready=True)
-        run.situations.named(slot, one.node)
+        run.situations.note_node(slot, one.node)
         if place < with_pods:
             run.fleet.put(number + place, pod.kind, scene.needs[pod.kind], slot)
     return run

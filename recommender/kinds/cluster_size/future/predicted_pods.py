@@ -64,7 +64,7 @@ def forecast_pods(
         further = None if workload is None else future_pod(workload, existing)
         if workload is not None and further is not None:
             missing = bounds.replicas(prediction, len(existing)) - len(existing)
-            count = bounds.admitted(prediction, further, len(existing), missing)
+            count = bounds.count_admitted(prediction, further, len(existing), missing)
             made.extend(copies(further, workload, count, "forecast"))
     return FuturePods(tuple(made), tuple(notes), tuple(bounds.steps))
 

@@ -50,12 +50,12 @@ class ForecastBounds:
             self._note_cut("maxReplicas", prediction, wanted, count, f"its HPA has maxReplicas {maximum}")
         return count
 
-    def admitted(self, prediction: PredictedReplicas, pod: ClusterPod, present: int, missing: int) -> int:
+    def count_admitted(self, prediction: PredictedReplicas, pod: ClusterPod, present: int, missing: int) -> int:
         """Return how many of the missing pods, which equal the given one, the quotas of the namespace admit."""
         count = missing
         remaining = self.quotas.get(prediction.target.namespace, ())
         for quota in remaining:
-            fitting = quota.fitting(pod, count)
+            fitting = quota.count_admitted(pod, count)
             if fitting < count:
                 count = fitting
                 why = f"the ResourceQuota {quota.namespace}/{quota.name} allows no more"

@@ -34,7 +34,7 @@ class RemainingQuota:
     left: dict[str, int] = field(default_factory=dict)
     """What remains of each key of `spec.hard` that pods use up, in the units of pods' requests; never less than 0."""
 
-    def fitting(self, pod: ClusterPod, wanted: int) -> int:
+    def count_admitted(self, pod: ClusterPod, wanted: int) -> int:
         """Return how many pods like this one, at most `wanted`, are admitted."""
         if not self.covers(pod):
             return wanted

@@ -55,7 +55,7 @@ def failed_machines(
             waits = hold or own or _limit(group, room, left, settings)
             if not waits:
                 room, left = room - 1, left - 1
-            found.append(one if not waits else one.waiting(waits))
+            found.append(one if not waits else one.as_waiting(waits))
     return tuple(found)
 
 

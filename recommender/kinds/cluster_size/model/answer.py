@@ -81,7 +81,7 @@ class FailedMachine:
         """Whether the machine is deleted now."""
         return not self.waits
 
-    def waiting(self, reason: str) -> FailedMachine:
+    def as_waiting(self, reason: str) -> FailedMachine:
         """Return the machine, which is not deleted now."""
         return replace(self, waits=reason)
 
@@ -239,7 +239,7 @@ class ClusterSizeAnswer:
     """Whether the answer only repeats the sizes of an earlier decision, because the facts are not known now."""
     memory: ClusterSizeMemory | None = None
 
-    def existing(self, alike: UnschedulablePods) -> UnschedulablePods:
+    def existing_pods(self, alike: UnschedulablePods) -> UnschedulablePods:
         """Return those of the pods that exist; perhaps none."""
         return replace(alike, pods=tuple(pod for pod in alike.pods if pod not in self.expected))
 

@@ -50,7 +50,11 @@ def _static_groups(stated: Iterable[StaticGroup], facts: DiscoveryFacts, seen: S
                 f"node group {one.name}: its template does not have the labels that its selector {one.selector} asks "
                 "for, so new nodes may not belong to it: add them to template.labels"
             )
-        template = facts.template(one.name, members, None, "") if node is None else facts.stated(node, "configuration")
+        template = (
+            facts.template(one.name, members, None, "")
+            if node is None
+            else facts.stated_template(node, "configuration")
+        )
         groups.append(
             NodeGroup(
                 name=one.name,

@@ -52,7 +52,7 @@ class DiscoveryFacts:
     nodes_problem: str = ""
     """Why some nodes of the cluster may be missing here; empty if all are known."""
 
-    def listed(self, kind: ObjectKind) -> tuple[JsonObject, ...] | Unknown:
+    def objects_of(self, kind: ObjectKind) -> tuple[JsonObject, ...] | Unknown:
         """Return the objects of a kind."""
         found = self.objects.get(kind, Unknown(f"{kind.resource} are not read"))
         return found if isinstance(found, Unknown) else found.value
@@ -70,9 +70,9 @@ class DiscoveryFacts:
         if example is not None:
             made = template_of_node(group, example, self.companions.get(example.name, ()), self.passing)
             return _shared_out(replace(made, pods=would_run(made.node, made.pods, self.daemons)), self.trusted)
-        return None if stated is None else self.stated(stated, source)
+        return None if stated is None else self.stated_template(stated, source)
 
-    def stated(self, node: ClusterNode, source: str) -> NodeTemplate:
+    def stated_template(self, node: ClusterNode, source: str) -> NodeTemplate:
         """Return a template of the node that `source` states, with the pods of the DaemonSets that would run on it."""
         meant = _shared_out(NodeTemplate(node, would_run(node, self.daemons, self.daemons), source), self.trusted)
         return replace(meant, pods=pods_on(node, meant.pods))

@@ -45,7 +45,7 @@ class LastAnswers:
             },
         }
 
-    def completed(self, reading: PluginReading, now: float, kept_seconds: float) -> PluginReading:
+    def complete(self, reading: PluginReading, now: float, kept_seconds: float) -> PluginReading:
         """Return the reading, completed by the last answers about groups that are missing or have a problem in it."""
         problems = {group.name: group.problem for group in reading.groups}
         kept = {
@@ -68,7 +68,7 @@ class LastAnswers:
 
     def without_reading(self, problem: str, now: float, kept_seconds: float) -> PluginReading:
         """Return what counts while the provider does not answer: the last answers, or no group and the problem."""
-        found = self.completed(PluginReading(self._provider), now, kept_seconds)
+        found = self.complete(PluginReading(self._provider), now, kept_seconds)
         if not found.groups:
             return PluginReading(self._provider, problem=problem)
         return replace(found, kept={}, kept_because=problem)

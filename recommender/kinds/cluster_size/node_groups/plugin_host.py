@@ -137,7 +137,7 @@ class PluginHost:
             return lacks(f"it has not answered within {seconds:g} s")
         if (error := call.exception()) is not None:
             return lacks(_text(error))
-        return self._last.completed(call.result(), self._clock(), kept_seconds)
+        return self._last.complete(call.result(), self._clock(), kept_seconds)
 
     def look(self, group: str) -> PluginGroup:
         """Return the provider's current statement about a group. Raises ProviderUnreachableError."""

@@ -77,7 +77,7 @@ class Replacer:
         """Return a cheaper replacement that can take the pods of the nodes; None if there is none, or too much work."""
         if not self._may_go(nodes):
             return None
-        pods = [(pod, self._snapshot.shape(pod)) for one in nodes for pod in one.plan.leaving(self._snapshot)]
+        pods = [(pod, self._snapshot.shape(pod)) for one in nodes for pod in one.plan.leaving_pods(self._snapshot)]
         pods.sort(key=lambda one: requested_resources(one[1]), reverse=True)
         for _, shape in pods:
             self._places.prepare(shape)

@@ -58,7 +58,7 @@ class DrainPlan:
         """Whether no pod must move."""
         return not self.own and not self.guests
 
-    def leaving(self, snapshot: Snapshot) -> list[ClusterPod]:
+    def leaving_pods(self, snapshot: Snapshot) -> list[ClusterPod]:
         """Return all pods that need another place, including those that earlier removals have moved to the node."""
         here = snapshot.nodes[self.node].pods.values()
         return [*self.own, *(pod for pod in here if pod.node != self.node)]
@@ -155,7 +155,7 @@ class RemovalSimulator:
 
     def _pods(self, plan: DrainPlan) -> list[_PodOfShape]:
         """Return all pods that need a place with their shapes, the largest first."""
-        found = [(pod, self._snapshot.shape(pod)) for pod in plan.leaving(self._snapshot)]
+        found = [(pod, self._snapshot.shape(pod)) for pod in plan.leaving_pods(self._snapshot)]
         return sorted(found, key=_size, reverse=True)
 
     def _empty(self, plan: DrainPlan, pods: Sequence[_PodOfShape], moves: list[Move]) -> Unremovable | None:

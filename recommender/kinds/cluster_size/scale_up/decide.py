@@ -133,7 +133,7 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
         if short <= 0 or name in state.obstacles:
             continue
         wanted = state.room(group) if group.options.zero_or_max else short
-        verdict = state.checked(group, wanted)
+        verdict = state.count_allowed(group, wanted)
         beyond = state.beyond_one_scale_up(group, wanted)
         count = 0 if beyond or (group.options.zero_or_max and verdict.allowed < wanted) else verdict.allowed
         state.grow(group, count)

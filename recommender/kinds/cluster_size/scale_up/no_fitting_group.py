@@ -63,7 +63,7 @@ class _Offer:
     def node(self) -> ClusterNode:
         return self.info.node
 
-    def left(self, resource: str) -> int:
+    def amount_left(self, resource: str) -> int:
         """Return how much of a resource pods may request; DaemonSets may request more than there is."""
         return max(0, self.info.allocatable.get(resource, 0) - self.info.requested.get(resource, 0))
 
@@ -112,11 +112,11 @@ class MissingRequirements:
             return f"needs {lack.need}; every group has this taint"
         if not lack.resource:
             return f"needs {lack.need}; no group has it"
-        best = max(self._offers, key=lambda offer: offer.left(lack.resource))
-        most = best.left(lack.resource)
+        best = max(self._offers, key=lambda offer: offer.amount_left(lack.resource))
+        most = best.amount_left(lack.resource)
         if most <= 0:
             return f"needs {lack.need}; no group has it"
-        names = first_names(offer.name for offer in self._offers if offer.left(lack.resource) == most)
+        names = first_names(offer.name for offer in self._offers if offer.amount_left(lack.resource) == most)
         offered = amount_text(lack.resource, most, rounds_up=False)
         return f"needs {lack.need}; the most on a new node is {offered} ({names})"
 
@@ -129,7 +129,7 @@ def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
         if lack.is_refusal:
             refusal = f"{names} {'refuses' if len(offers) == 1 else 'refuse'} it: {lack.need}"
             continue
-        left = amount_text(lack.resource, min(offer.left(lack.resource) for offer in offers), rounds_up=False)
+        left = amount_text(lack.resource, min(offer.amount_left(lack.resource) for offer in offers), rounds_up=False)
         needs.append(f"{lack.need} (a new node has {left})" if lack.resource else lack.need)
     if not refusal:
         return f"{names} would do but for {_joined_texts(needs)}"
@@ -167,7 +167,7 @@ def _unmet(shape: PodShape, offer: _Offer) -> Iterator[Lack]:
     if scheduling.node_terms is not None:
         yield from _unmatched_requirements(scheduling.node_terms, offer.node)
     for resource, amount in shape.requests.items():
-        if amount > offer.left(resource):
+        if amount > offer.amount_left(resource):
             yield Lack(f"{amount_text(resource, amount, rounds_up=True)} {resource}", resource)
     if offer.info.pod_count >= offer.info.allocatable.get("pods", 0):
         yield Lack("room for one more pod")

@@ -165,7 +165,7 @@ def _shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> tupl
     another group.
     """
     chosen = option.group
-    verdict = state.checked(chosen, wanted)
+    verdict = state.count_allowed(chosen, wanted)
     sizes = state.sizes
     members = [state.groups[name] for name in (chosen.name, *option.similar)]
     shares = spread_new_nodes(

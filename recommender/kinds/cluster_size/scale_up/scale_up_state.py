@@ -69,7 +69,7 @@ class SizingState:
         """Return how many nodes a group may add before it reaches its maximum."""
         return max(0, group.largest_size - self.sizes[group.name])
 
-    def checked(self, group: NodeGroup, wanted: int) -> QuotaVerdict:
+    def count_allowed(self, group: NodeGroup, wanted: int) -> QuotaVerdict:
         """Return how many nodes of a group the limits allow."""
         return check_quota(self.quota, self.node_counts(group), wanted)
 
@@ -97,7 +97,7 @@ class SizingState:
         needed = room if group.options.zero_or_max else 1
         if beyond := self.beyond_one_scale_up(group, needed):
             return Obstacle(MAX_PER_SCALE_UP, beyond)
-        verdict = self.checked(group, needed)
+        verdict = self.count_allowed(group, needed)
         if verdict.allowed >= needed:
             return None
         limits = exceeded_limits(verdict)

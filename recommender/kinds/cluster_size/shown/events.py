@@ -46,7 +46,7 @@ def _changed_groups(name: str, before: ClusterSizeAnswer, after: ClusterSizeAnsw
 
 def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAnswer) -> Iterator[TargetEvent]:
     known = {pod for alike in (before.unschedulable if before is not None else ()) for pod in alike.pods}
-    new = [alike for alike in map(after.existing, after.unschedulable) if not known.intersection(alike.pods)]
+    new = [alike for alike in map(after.existing_pods, after.unschedulable) if not known.intersection(alike.pods)]
     for alike in [each for each in new if each.pods][:_MOST_PODS]:
         pod = alike.pods[0]
         target = TargetReference("v1", "Pod", pod.namespace, pod.name)

@@ -84,7 +84,7 @@ class PlayedChoices:
             for load, limit in zip(history.values, self._limits, strict=True)
         ]
         self.mixture = ExpertMixture(uppers, scales, task, options, begin + self.first, proofs)
-        self.decided: DecidedWeights = self.mixture.decided()
+        self.decided: DecidedWeights = self.mixture.decide()
         self._acting = self.decided.acting
         # If weights are equal, headroom's comes first.
         self.leaders: IntArray = np.roll(self._acting, 1, axis=-1).argmax(axis=-1) - 1

@@ -94,7 +94,7 @@ class ExpertMixture:
         self.proofs: tuple[SeriesProof | None, ...] = (None,) * series
         """The proof of each series, set once all decisions have been made; None while a series is too young."""
 
-    def decided(self) -> DecidedWeights:
+    def decide(self) -> DecidedWeights:
         """Return all decisions, each made from what was known at its time; to be called once.
 
         If all series resume from stored states, the decisions before these states are not made again.
@@ -158,12 +158,14 @@ class ExpertMixture:
             return weights, acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
         is_young = self._bills.is_young(state, number)
         is_proven_again = state.record.regained >= options.proof_odds
-        state.record = state.record.begun(is_young | is_proven_again, np.where(is_young, wanted, state.record.ratio))
+        state.record = state.record.begin_anew(
+            is_young | is_proven_again, np.where(is_young, wanted, state.record.ratio)
+        )
         mean = state.record.ratio
         usual = self._usual(number, mean, _LEAST_SHORT)
         excess = np.where(is_young, 0.0, state.record.excess(usual.doubt(options.doubt_days)))
         is_worse: BoolArray = excess > options.harm_ratio
-        state.record = state.record.judged(is_worse)
+        state.record = state.record.count_odds_anew(is_worse)
         paid = paid_ratio(wanted, mean, excess, is_young, options)
         if (is_less := (state.levels == BILL) & (paid < wanted)).any():
             part = part_of_way(paid, self._configured, state.ratio)

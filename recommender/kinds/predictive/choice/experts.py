@@ -78,7 +78,7 @@ def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: S
                 )
                 with np.errstate(invalid="ignore"):
                     stands = (upper >= one.limits * (1 - 1e-9)) & (one.load > 0)
-                bound_steps[:, series, place] = one.counted(stands)
+                bound_steps[:, series, place] = one.sums_until_decisions(stands)
     return Experts(names, begins, Family(SCALES, sums), bound_steps)
 
 

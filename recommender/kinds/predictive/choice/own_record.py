@@ -49,7 +49,7 @@ class OwnRecord:
         """
         return np.asarray(((self.short + doubt) / np.maximum(self.expected + doubt, _TINY)).max(axis=-1) - 1)
 
-    def begun(self, begins: BoolArray, ratio: FloatArray) -> OwnRecord:
+    def begin_anew(self, begins: BoolArray, ratio: FloatArray) -> OwnRecord:
         """Return the record, begun anew with these ratios for the marked series."""
         some = begins[:, np.newaxis]
         return OwnRecord(
@@ -59,7 +59,7 @@ class OwnRecord:
             np.where(begins, 0.0, self.regained),
         )
 
-    def judged(self, is_worse: BoolArray) -> OwnRecord:
+    def count_odds_anew(self, is_worse: BoolArray) -> OwnRecord:
         """Return the record, in which the growth of odds is counted from 1 on for the series that are marked."""
         return replace(self, regained=np.where(is_worse, np.where(self.regained > 0, self.regained, 1.0), 0.0))
 

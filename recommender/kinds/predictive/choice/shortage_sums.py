@@ -117,12 +117,12 @@ class ShortageScales:
         needed = needed_replicas(np.where(counted, self.load, 0.0), self.fleet.load_per_replica)
         missing = np.where(counted, np.maximum(needed - run.serving, 0.0), 0.0)
         rows: tuple[FloatArray, ...] = (np.where(counted, run.asked, 0.0), np.sign(missing), missing / needed)
-        return np.stack([self.counted(row) for row in rows], axis=-2)
+        return np.stack([self.sums_until_decisions(row) for row in rows], axis=-2)
 
     def load_replicas(self) -> FloatArray:
         """Return how many replicas the load itself fills, summed up to each decision; shape (decisions,)."""
-        return self.counted(np.nan_to_num(self.load / self.fleet.load_per_replica))
+        return self.sums_until_decisions(np.nan_to_num(self.load / self.fleet.load_per_replica))
 
-    def counted(self, rows: FloatArray) -> FloatArray:
+    def sums_until_decisions(self, rows: FloatArray) -> FloatArray:
         """Return the sums up to each decision of values by step, shape (…, steps)."""
         return np.asarray(np.cumsum(rows, axis=-1, dtype=np.float64)[..., self.first :: self.every].copy())

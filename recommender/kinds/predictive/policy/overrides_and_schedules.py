@@ -69,4 +69,4 @@ def apply_bounds(settings: PredictiveSettings, trail: SizeTrail, now: float) -> 
     if override is not None:
         trail.change("override", override.replicas, f"{override.replicas} until {rfc3339(override.until)}")
     for limit in range_limits(settings.min_replicas, settings.max_replicas):
-        trail.change(limit.name, limit.applied(trail.value), limit.detail)
+        trail.change(limit.name, limit.apply(trail.value), limit.detail)

@@ -93,7 +93,7 @@ class StickyPods:
         """Return which pods accept new connections: they have started and are not full."""
         return (self._starts_at <= step) & ~self._is_full
 
-    def observed(self, step: int, step_seconds: float, lag_steps: int) -> tuple[PodConnections, ...]:
+    def observe(self, step: int, step_seconds: float, lag_steps: int) -> tuple[PodConnections, ...]:
         """Return the pods as the policy sees them. A pod that has not started yet has no sample."""
         pods = zip(
             self.connections.tolist(),

@@ -107,7 +107,9 @@ class _Judge:
         chosen = np.flatnonzero(rows[places] & np.isfinite(requests)[places])
         _add(tally, places[chosen], usage[chosen], requests[places[chosen]])
         if resource == MEMORY:
-            killed = [self.grid.rows.places[pod] for pod in self.grid.killed(day) if pod in self.grid.rows.places]
+            killed = [
+                self.grid.rows.places[pod] for pod in self.grid.killed_containers(day) if pod in self.grid.rows.places
+            ]
             avoided = [row for row in killed if rows[row] and requests[row] > self.limits[row]]
             np.add.at(tally.kills_avoided, np.array(avoided, dtype=np.int64), 1)
 
@@ -140,7 +142,7 @@ def judged_containers(
         if not rows.any():
             continue
         days += rows
-        killed = [grid.rows.places[pod] for pod in grid.killed(day) if pod in grid.rows.places]
+        killed = [grid.rows.places[pod] for pod in grid.killed_containers(day) if pod in grid.rows.places]
         np.add.at(kills, np.array([row for row in killed if rows[row]], dtype=np.int64), 1)
         for resource, by_policy in with_least_requests(requests_before(grid, day, settings), grid).items():
             for policy, requests in ({NOW: present[resource]} | by_policy).items():

@@ -109,7 +109,7 @@ def _peaks(grid: UsageGrid, day: int) -> MemoryPeaks:
         part = grid.memory[:, grid.day(number)]
         known = np.isfinite(part).any(axis=1)
         peaks[age, known] = np.nanmax(part[known], axis=1)
-        killed = [place for place, pod in enumerate(grid.pods) if pod in grid.killed(number)]
+        killed = [place for place, pod in enumerate(grid.pods) if pod in grid.killed_containers(number)]
         peaks[age, killed] = memory_after_oom(np.nan_to_num(peaks[age, killed]), np.zeros(len(killed)))
     return MemoryPeaks(grid.pods, peaks)
 

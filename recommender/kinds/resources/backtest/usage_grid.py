@@ -47,7 +47,7 @@ class UsageGrid:
         """Return the steps of a day; 0 is the oldest."""
         return slice(self.edges[number], self.edges[number + 1])
 
-    def killed(self, number: int) -> frozenset[PodContainer]:
+    def killed_containers(self, number: int) -> frozenset[PodContainer]:
         """Return the containers that were killed on a day."""
         return self.kills[number] if self.kills else frozenset()
 

@@ -86,7 +86,7 @@ class Downloads:
         if started < progress.due or client is None:
             return bool(progress.spans) and client is not None
         if not progress.spans:
-            progress.spans = history.lacking(self.wall())
+            progress.spans = history.missing_times(self.wall())
         if not progress.spans:
             history.is_downloaded = True
             progress.due = started + CHECK_SECONDS
@@ -108,7 +108,7 @@ class Downloads:
         `report` gets the share of the history that is still lacking.
         """
         progress, failures = _Progress(history), 0
-        progress.spans = history.lacking(self.wall())
+        progress.spans = history.missing_times(self.wall())
         while progress.spans and failures < _MOST_FAILURES and (client := self.client(history.need)) is not None:
             lacking = sum(last - first + 1 for first, last in progress.spans)
             report(lacking * history.step_seconds / history.need.settings.history_seconds)

@@ -127,7 +127,7 @@ def _write(file: BinaryIO, history: TargetHistory) -> None:
         digest.update(content)
         file.write(content)
 
-    first, asked = history.asked()
+    first, asked = history.requested_times()
     targets = history.targets()
     head = {
         "version": VERSION,

@@ -46,7 +46,7 @@ class HistoryKeeper:
         self._files = files
         self._telemetry = telemetry
         self._clock = clock
-        self._downloads = Downloads(client, telemetry.downloaded, clock.monotonic, clock.wall)
+        self._downloads = Downloads(client, telemetry.count_download, clock.monotonic, clock.wall)
         self._lock = threading.Lock()
         self._used: Mapping[str, LoadNeed] | None = None
         """The loads in use, by recommendation; None before the first call of `use`."""
@@ -69,7 +69,7 @@ class HistoryKeeper:
             for name, history in self._histories.items():
                 history.need = by_name[name]
         for name in gone:
-            self._telemetry.removed(name)
+            self._telemetry.forget(name)
 
     def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
         """Take the loads of one poll; never waits for a disk or for Prometheus."""
@@ -173,7 +173,7 @@ class HistoryKeeper:
         name, now = history.need.name, self._clock.monotonic()
         if now - self._shown.get(name, -_COVERAGE_SECONDS) >= _COVERAGE_SECONDS:
             self._shown[name] = now
-            self._telemetry.covered(name, history.coverage(self._clock.wall()))
+            self._telemetry.show_coverage(name, history.coverage(self._clock.wall()))
 
 
 def _is_of(history: TargetHistory, need: LoadNeed | None) -> bool:
@@ -196,7 +196,7 @@ class BackendHistories:
     def use(self, needs: frozenset[LoadNeed]) -> None:
         """Keep the histories of these loads, and forget all others."""
         backends = {need.backend for need in needs}
-        for backend, keeper in self._keepers.known().items():
+        for backend, keeper in self._keepers.workers().items():
             if backend not in backends:
                 keeper.use(frozenset())
         self._keepers.keep(backends)
@@ -205,18 +205,18 @@ class BackendHistories:
 
     def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
         """Take the loads of one poll; never waits for a disk or for Prometheus."""
-        keeper = self._keepers.known().get(need.backend)
+        keeper = self._keepers.workers().get(need.backend)
         if keeper is not None:
             keeper.note(need, values, time)
 
     def get(self, need: LoadNeed) -> TargetHistory | None:
         """Return the history of a load; None if it has not begun yet."""
-        keeper = self._keepers.known().get(need.backend)
+        keeper = self._keepers.workers().get(need.backend)
         return None if keeper is None else keeper.get(need)
 
     def all(self) -> tuple[TargetHistory, ...]:
         """Return all histories, in the order of their names."""
-        found = [history for keeper in self._keepers.known().values() for history in keeper.all()]
+        found = [history for keeper in self._keepers.workers().values() for history in keeper.all()]
         return tuple(sorted(found, key=lambda history: history.need.name))
 
     def run(self, stop: threading.Event) -> None:

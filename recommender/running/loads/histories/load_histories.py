@@ -60,11 +60,11 @@ class TargetHistory:
                     self._rows[target] = self._ring.add_row()
                 self._seen[target] = index
             is_near = time - index * self.step_seconds <= max(self.step_seconds / 2, self.need.poll_interval_seconds)
-            if is_near and self._ring.lacking(index, index, index + 1):
+            if is_near and self._ring.missing_spans(index, index, index + 1):
                 self._ring.put_at(index, [self._rows[target] for target in values], list(values.values()))
             self._forget_gone(index)
 
-    def lacking(self, now: float) -> list[Span]:
+    def missing_times(self, now: float) -> list[Span]:
         """Return the grid times that have not been requested from Prometheus yet, oldest first.
 
         The newest grid time is left out, since the next poll provides its sample.
@@ -73,7 +73,7 @@ class TargetHistory:
         with self._lock:
             self._ring.advance(last)
             doubted = last - int(DOUBTED_SECONDS / self.step_seconds)
-            return self._ring.lacking(self._ring.oldest, last, doubted)
+            return self._ring.missing_spans(self._ring.oldest, last, doubted)
 
     def fill(self, span: Span, series: Iterable[RangeSeries]) -> None:
         """Take the answer to a range query over a span.
@@ -86,7 +86,7 @@ class TargetHistory:
                 row = self._rows.get(target)
                 if row is not None:
                     self._ring.put(row, numbers, values)
-            self._ring.asked(*span)
+            self._ring.note_requested(*span)
 
     def history(self, targets: Sequence[Target], now: float, seconds: float | None = None) -> LoadHistory:
         """Return a copy of the samples of targets up to the grid time nearest to `now`, in the time of models.
@@ -139,19 +139,19 @@ class TargetHistory:
 
     def coverage(self, now: float) -> Coverage:
         """Return how much of the history is available."""
-        lacking = sum(last - first + 1 for first, last in self.lacking(now))
+        lacking = sum(last - first + 1 for first, last in self.missing_times(now))
         targets = self.targets()
         seconds = float(self.known_seconds(targets, now).max(initial=0.0)) / self.need.settings.stretch
         with self._lock:
             samples = self._ring.known_samples()
         return Coverage(samples, len(targets), seconds, lacking * self.step_seconds)
 
-    def asked(self) -> tuple[int, BoolArray]:
+    def requested_times(self) -> tuple[int, BoolArray]:
         """Return the number of the oldest grid time, and whether each grid time from there on has been requested."""
         with self._lock:
             if self._ring.newest is None:
                 return 0, np.zeros(0, dtype=np.bool_)
-            return self._ring.oldest, self._ring.asked_of(self._ring.oldest, self._ring.newest)
+            return self._ring.oldest, self._ring.requested_at(self._ring.oldest, self._ring.newest)
 
     def rows(self, targets: Sequence[Target], first: int, last: int) -> Samples:
         """Return the samples of targets between two grid times, shape (targets, steps)."""
@@ -167,7 +167,7 @@ class TargetHistory:
         with self._lock:
             self._ring.advance(first + len(asked) - 1)
             for place in np.flatnonzero(asked):
-                self._ring.asked(first + int(place), first + int(place))
+                self._ring.note_requested(first + int(place), first + int(place))
 
     def restore_rows(self, first: int, targets: Sequence[Target], values: Samples) -> None:
         """Restore stored samples, shape (targets, steps), from the grid time of number `first` on."""

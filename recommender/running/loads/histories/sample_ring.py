@@ -116,14 +116,14 @@ class SampleRing:
         first = int(indices[kept].min())
         self._first[row] = min(self._first.get(row, first), first)
 
-    def asked(self, first: int, last: int) -> None:
+    def note_requested(self, first: int, last: int) -> None:
         """Note that the grid times have been requested, so that their unknown samples count as nonexistent."""
         if self.newest is None:
             return
         for start, end in self._column_spans(max(first, self.oldest), min(last, self.newest)):
             self._asked[start:end] = True
 
-    def lacking(self, first: int, last: int, doubted_from: int) -> list[Span]:
+    def missing_spans(self, first: int, last: int, doubted_from: int) -> list[Span]:
         """Return the spans between two grid times that have not been requested, oldest first.
 
         From `doubted_from` on, a grid time without any sample counts as not requested: its samples may arrive late.
@@ -164,7 +164,7 @@ class SampleRing:
         """Return how many samples are known."""
         return sum(block.size - int(np.count_nonzero(np.isnan(block))) for block in self._blocks)
 
-    def asked_of(self, first: int, last: int) -> NDArray[np.bool_]:
+    def requested_at(self, first: int, last: int) -> NDArray[np.bool_]:
         """Return which of the grid times have been requested; all of them must be in the ring."""
         return self._asked[np.arange(first, last + 1, dtype=np.int64) % self.steps]
 

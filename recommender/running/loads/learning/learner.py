@@ -277,7 +277,7 @@ class Learner:
             self._log.failed(key, f"{message}: {without_trial(model, former)}", level=logging.WARNING)
             raise
         finally:
-            self._services.telemetry.learned(name, model.name, result)
+            self._services.telemetry.count_trial(name, model.name, result)
         self._log.recovered(key, f"recommendation {name}: {model.name} is fitted again")
         return found
 
@@ -285,7 +285,7 @@ class Learner:
         """Continue the records, choose the models, and store everything."""
         trials, terms = tuple(learned.trials.values()), terms_of(history, learned, learned.targets)
         limits = ChildLimits(seconds=FIT_SECONDS * (1 + len(learned.targets)))
-        found = self._services.compared(self._log, need, "", caught_up, terms, past, trials, limits=limits)
+        found = self._services.compare_models(self._log, need, "", caught_up, terms, past, trials, limits=limits)
         if found is None:
             # The former choice acts on, and the next comparison is one of these trials: without them it would take back
             # what was chosen and proven.

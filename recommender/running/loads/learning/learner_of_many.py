@@ -139,7 +139,7 @@ class ManyTargetsLearner:
                 self._log.failed(f"{need.name} {names[0]}", message, level=logging.WARNING)
                 learned = replace(learned, problems={**learned.problems, **dict.fromkeys(names, str(error))})
             for name in names:
-                self._services.telemetry.learned(need.name, name, result)
+                self._services.telemetry.count_trial(need.name, name, result)
             self._services.models.put(need, learned)
         state.has_problems = bool(learned.problems)
 
@@ -153,14 +153,14 @@ class ManyTargetsLearner:
         terms, shared = terms_of(history, learned, group), dict(learned.shared)
         limits = ChildLimits(seconds=min(LONGEST_CHILD_SECONDS, FIT_SECONDS + _JUDGE_SECONDS * len(group)))
         on = f" on {len(group)} targets"
-        verdicts = self._services.compared(
+        verdicts = self._services.compare_models(
             self._log, need, on, verdicts_by_series, terms, state.models, shared, past, limits=limits
         )
         if verdicts is None:
-            state.turns.failed(group, self._services.clock.monotonic(), RETRY_SECONDS)
+            state.turns.record_failure(group, self._services.clock.monotonic(), RETRY_SECONDS)
             return
         now = self._services.clock.monotonic()
-        state.turns.served(group, now + seconds)
+        state.turns.record_turn(group, now + seconds)
         found = {target: verdict for target, verdict in zip(group, verdicts, strict=True) if verdict is not None}
         present = set(history.targets())
         kept = {target: verdict for target, verdict in learned.verdicts.items() if target in present}
@@ -234,13 +234,13 @@ class Turns:
         most = self._most_with(due[0])
         return tuple(target for target in due if self._most_with(target) == most)[:most]
 
-    def served(self, targets: Iterable[Target], next_at: float) -> None:
+    def record_turn(self, targets: Iterable[Target], next_at: float) -> None:
         """Note that targets have had their turn, and when the next one is due."""
         for target in targets:
             self._due[target] = next_at
             self._most.pop(target, None)
 
-    def failed(self, targets: tuple[Target, ...], now: float, retry_seconds: float) -> None:
+    def record_failure(self, targets: tuple[Target, ...], now: float, retry_seconds: float) -> None:
         """Note that the turn of a group failed; a target that fails alone has its next turn after `retry_seconds`."""
         seconds = retry_seconds if len(targets) == 1 else FAILED_GROUP_SECONDS
         for target in targets:

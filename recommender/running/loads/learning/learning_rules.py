@@ -69,7 +69,7 @@ class LearningServices:
     save: Callable[[LoadNeed, Learned], None] = lambda _need, _learned: None
     """Stores the verdicts of a recommendation, so that they outlive the process."""
 
-    def compared(
+    def compare_models(
         self, log: StateLog, need: LoadNeed, on: str, what: Callable[..., T], *arguments: object, limits: ChildLimits
     ) -> T | None:
         """Return how a child compares the models of a recommendation; None if it fails.
@@ -82,10 +82,10 @@ class LearningServices:
         except ChildError as error:
             message = f"recommendation {need.name}: models could not be compared{on}: {error}"
             log.failed(key, message, level=logging.WARNING)
-            self.telemetry.learned(need.name, "choice", error.outcome)
+            self.telemetry.count_trial(need.name, "choice", error.outcome)
             return None
         log.recovered(key, f"recommendation {need.name}: models are compared again")
-        self.telemetry.learned(need.name, "choice", "ok")
+        self.telemetry.count_trial(need.name, "choice", "ok")
         return found
 
 

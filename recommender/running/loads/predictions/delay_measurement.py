@@ -63,7 +63,9 @@ class DelayMeter:
         self._lock = threading.Lock()
         self._seen: dict[str, _Seen] = {}
 
-    def polled(self, need: LoadNeed, total: float, time: float, ages_seconds: Collection[float] = ()) -> ControlDelays:
+    def take_loads(
+        self, need: LoadNeed, total: float, time: float, ages_seconds: Collection[float] = ()
+    ) -> ControlDelays:
         """Take the sum of the loads of the poll at `time`; return the delays that are known by now.
 
         `ages_seconds` has the age of the data of each load. An age does not count if the data are too old to be used,
@@ -86,7 +88,7 @@ class DelayMeter:
             seen.polled, seen.total = time, total
             return _delays(need, seen)
 
-    def unanswered(self, need: LoadNeed) -> None:
+    def note_unanswered(self, need: LoadNeed) -> None:
         """Note a poll without loads: the time from the last one with loads to the next one says nothing."""
         with self._lock:
             if need.name in self._seen:

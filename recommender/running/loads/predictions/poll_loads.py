@@ -64,7 +64,7 @@ class LoadSource:
         """Return the loads of all targets. Never raises because of an answer; takes as long as two queries at most."""
         observed = self._observe_loads(need)
         if isinstance(observed, Unknown):
-            self.delays.unanswered(need)
+            self.delays.note_unanswered(need)
             return observed
         found, now = observed.value, observed.time
         pods = self._pods(need)
@@ -72,7 +72,7 @@ class LoadSource:
         self.histories.note(need, found.values, now)
         history = self.histories.get(need)
         ages = [now - time for time in found.times.values()]
-        delays = self.delays.polled(need, sum(found.values.values()), now, ages)
+        delays = self.delays.take_loads(need, sum(found.values.values()), now, ages)
         predictions = self.predictor.predictions(need, delays, history, found.values, now)
         for prediction in predictions.values():
             for model in prediction.bound.models if prediction.bound is not None else ():

@@ -209,7 +209,7 @@ def _check_bounds(made: RecommendationPolicy, decision: Decision, now: float) ->
     published = [size for size in (*sizes(decision.record).values(), decision.record.replicas) if size is not None]
     for size in (*written, *published):
         for limit in made.limits:
-            assert size == limit.applied(size), (limit, size)
+            assert size == limit.apply(size), (limit, size)
 
 
 def test_a_target_that_cannot_be_looked_up_does_not_hold_others() -> None:

@@ -264,7 +264,7 @@ class LyingCloud:
         }
         decision = decide_sizes(self.policy, self.settings, inputs, self.memory, self.now, **facts)
         self.memory, self.outcomes = decision.memory, {}
-        self.writer.wanted("workers", writes_of(decision).groups.writes)
+        self.writer.follow_writes("workers", writes_of(decision).groups.writes)
         self.writer.step()
         self.now += STEP
         return decision

@@ -222,7 +222,7 @@ class MachineHarness:
         """Make one decision, and carry it out."""
         decision = self.decide()
         self.before_send()
-        self.writer.wanted("workers", writes_of(decision).groups.writes)
+        self.writer.follow_writes("workers", writes_of(decision).groups.writes)
         self.writer.step()
         self.now += STEP
 

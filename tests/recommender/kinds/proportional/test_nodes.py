@@ -59,10 +59,10 @@ def test_a_filter_excludes_nodes(node_filter: NodeFilter, left_out: set[str]) ->
 
 def test_nodes_are_counted_again_when_they_change_or_become_old_enough() -> None:
     young, counts, node_filter = [node(created=NOW - 59)], LastCounts(), NodeFilter(min_node_age_seconds=60)
-    assert counts.counted(young, node_filter, EVERYTHING, NOW).nodes == 0
-    assert counts.counted(young, node_filter, EVERYTHING, NOW + 1).nodes == 1
+    assert counts.count(young, node_filter, EVERYTHING, NOW).nodes == 0
+    assert counts.count(young, node_filter, EVERYTHING, NOW + 1).nodes == 1
     plain = LastCounts()
-    assert [plain.counted(nodes, NodeFilter(), EVERYTHING, NOW).nodes for nodes in (young, [])] == [1, 0]
+    assert [plain.count(nodes, NodeFilter(), EVERYTHING, NOW).nodes for nodes in (young, [])] == [1, 0]
 
 
 def test_allocatable_cores_count_and_not_the_capacity() -> None:

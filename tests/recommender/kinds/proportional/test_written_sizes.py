@@ -58,7 +58,7 @@ def decisions(given: Inputs, *entries: str, last: dict[str, int] | None = None) 
             memories.load(name)
         own = ProportionalMemory(sizes={"dns": {"requests": last}})
         memories.remember("dns", Memory(LastValue(None, NOW - 10, NOW - 10), (NOW - 10,), own=own))
-    found = PollDecisions(memories, Clock()).decided(plan_of(configuration), given, NOW)
+    found = PollDecisions(memories, Clock()).decide(plan_of(configuration), given, NOW)
     return [decision for each in found for decision in each.decisions]
 
 
@@ -208,7 +208,7 @@ def test_the_action_shows_whether_something_remains_to_be_written() -> None:
 def test_two_entries_that_write_one_workload_are_both_refused(other: str) -> None:
     top = "prometheus: {url: http://127.0.0.1:9}\n"
     configuration = read_configuration(whole(content(TARGETS, BOTH), other, top=top), "r.yaml")
-    found = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decided(plan_of(configuration), inputs(), NOW)
+    found = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decide(plan_of(configuration), inputs(), NOW)
     [decision] = found[0].decisions
     assert decision.writes is None
     assert [outcome.action for outcome in decision.record.targets] == [TargetAction.REFUSED]

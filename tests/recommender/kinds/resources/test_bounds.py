@@ -25,7 +25,7 @@ def histograms(
 
 
 def target(found: UsageHistograms, share: float) -> float:
-    return float(percentiles(found.cumulated(found.day_weights()), found.scale, share)[0])
+    return float(percentiles(found.cumulate(found.day_weights()), found.scale, share)[0])
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_two_recommendations_that_write_one_workload_are_both_refused() -> None:
 def test_a_paused_request_is_written_in_neither_direction() -> None:
     plans = plan("outputs: [resize]", "paused: true")
     memories = Memories(ProcessMemoryStore())
-    [found] = PollDecisions(memories, Clock()).decided(plans, inputs({WEB: usage()}), NOW)
+    [found] = PollDecisions(memories, Clock()).decide(plans, inputs({WEB: usage()}), NOW)
     [decision] = found.decisions
     assert isinstance(decision.writes, PendingWrite)
     assert decision.writes.resizing is not None
@@ -107,7 +107,7 @@ def test_an_unknown_request_is_not_lowered_while_little_is_known(
     memories = Memories(ProcessMemoryStore())
     found = replace(usage().sizes[0], **changes)
     given = inputs({WEB: WorkloadUsage((found,))})
-    [decided_now] = PollDecisions(memories, Clock()).decided(RESIZED, given, NOW)
+    [decided_now] = PollDecisions(memories, Clock()).decide(RESIZED, given, NOW)
     [decision] = decided_now.decisions
     assert isinstance(decision.writes, PendingWrite)
     assert decision.writes.resizing is not None
@@ -140,7 +140,7 @@ def test_max_step_is_left_to_the_writer_where_the_present_request_is_not_known(
             memories.load(name)
         memories.remember("sizes", Memory(by_target={WEB: memory}))
     given = inputs({WEB: usage(cpu=300) if current else WorkloadUsage((replace(usage().sizes[0], cpu=size(300)),))})
-    [found] = PollDecisions(memories, Clock()).decided(followed, given, NOW)
+    [found] = PollDecisions(memories, Clock()).decide(followed, given, NOW)
     [decision] = found.decisions
     assert isinstance(decision.writes, PendingWrite)
     assert decision.writes.resizing is not None

@@ -257,7 +257,7 @@ def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
 
     def polled(seen: Inputs) -> str:
         memories = Memories(FolderMemoryStore(tmp_path))
-        [found] = PollDecisions(memories, Clock()).decided(followed, seen, NOW)
+        [found] = PollDecisions(memories, Clock()).decide(followed, seen, NOW)
         assert found.memory is not None
         memories.remember("sizes", found.memory)
         [decision] = found.decisions

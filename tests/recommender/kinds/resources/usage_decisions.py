@@ -74,7 +74,7 @@ def decided(followed: PollPlan, given: Inputs, memory: Memory | None = None) -> 
         for name in memories.begin(("sizes",), 1.0, shards):
             memories.load(name)
         memories.remember("sizes", Memory(by_target={WEB: memory}))
-    found = PollDecisions(memories, Clock()).decided(followed, given, NOW)
+    found = PollDecisions(memories, Clock()).decide(followed, given, NOW)
     return [decision.record for each in found for decision in each.decisions]
 
 

@@ -51,7 +51,7 @@ def polled(folder: Path, *lines: str, value: str = "3") -> Record:
     assert not configuration.refused
     memories = Memories(FolderMemoryStore(folder))
     decisions = PollDecisions(memories, Clock())
-    [found] = decisions.decided(plan_of(configuration), Inputs(), NOW)
+    [found] = decisions.decide(plan_of(configuration), Inputs(), NOW)
     assert found.memory is not None
     memories.remember(found.name, found.memory)
     [decision] = found.decisions

@@ -45,7 +45,7 @@ class Outputs:
 
     valid_until: list[float] = field(default_factory=list)
 
-    def decided(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
+    def follow_decision(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         self.valid_until += [valid_until for _, valid_until in decided]
 
     def retain(self, recommendations: Collection[str]) -> None:
@@ -80,7 +80,7 @@ class Dated(Outputs):
 
     until: dict[TargetReference, float] = field(default_factory=dict)
 
-    def decided(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
+    def follow_decision(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         self.until = {
             write.target: write.valid_until for record, until in decided for write in pending_writes_of(record, until)
         }
@@ -113,7 +113,7 @@ class Many(Outputs):
     calls: list[tuple[str, list[str]]] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
 
-    def decided(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
+    def follow_decision(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         self.calls.append((recommendation, [str(record.each) for record, _ in decided]))
 
     def add(self, *arguments: TargetEvent | float | Iterable[Record]) -> None:
@@ -202,7 +202,7 @@ def test_sizes_that_this_process_wrote_no_longer_count_after_another_one_leads()
     write = PendingWrite("coredns", DNS, 4, NOW + 60.0)
     own.begin(write)
     own.note(ScaleOutcome(write, ScaleResult.OK, stored=4))
-    look = own.marked(lambda targets: dict.fromkeys(targets, found))
+    look = own.mark_replaced(lambda targets: dict.fromkeys(targets, found))
     assert look([DNS]) != {DNS: found}
     harness, outputs = Harness(), Outputs()
     ClusterEffects(harness.writer, outputs, outputs.add, own_writes=own).stand_down()  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ class Writer:
     def retain(self, names: set[str]) -> None:
         self.writes = {name: writes for name, writes in self.writes.items() if name in names}
 
-    def wanted(self, name: str, writes: list[PendingWrite]) -> None:
+    def follow_writes(self, name: str, writes: list[PendingWrite]) -> None:
         self.writes[name] = list(writes)
 
 

@@ -22,20 +22,20 @@ def records(count: int, *, differing: int = 0) -> list[Record]:
 
 def polled(turns: DueTargets, now: float) -> list[int]:
     """Look up the chosen targets, each of which has 3 replicas; return their numbers."""
-    chosen = turns.chosen()
+    chosen = turns.choose()
     turns.looked_up({each: Observed(TargetState(3), now) for each in chosen}, now, 60.0)
     return sorted(int(each.name.removeprefix("web-")) for each in chosen)
 
 
 def test_few_targets_are_all_looked_up_in_each_poll() -> None:
     turns = DueTargets(most=8)
-    turns.decided(records(8))
+    turns.follow_records(records(8))
     assert [polled(turns, now) for now in (0.0, 10.0)] == [list(range(8))] * 2
 
 
 def test_many_targets_take_turns() -> None:
     turns = DueTargets(most=8)
-    turns.decided(records(40))
+    turns.follow_records(records(40))
     seen = [polled(turns, 10.0 * poll) for poll in range(12)]
     assert all(len(each) == 8 for each in seen)
     assert {number for each in seen[:7] for number in each} == set(range(40))
@@ -44,10 +44,10 @@ def test_many_targets_take_turns() -> None:
 
 def test_targets_to_be_scaled_come_first_and_others_keep_a_share_of_the_lookups() -> None:
     turns = DueTargets(most=8)
-    turns.decided(records(40))
+    turns.follow_records(records(40))
     for poll in range(7):
         polled(turns, 10.0 * poll)
-    turns.decided(records(40, differing=12))
+    turns.follow_records(records(40, differing=12))
     first, second = polled(turns, 80.0), polled(turns, 90.0)
     assert [sum(number >= 28 for number in each) for each in (first, second)] == [6, 6]
     assert {number for number in (*first, *second) if number >= 28} == set(range(28, 40))
@@ -56,7 +56,7 @@ def test_targets_to_be_scaled_come_first_and_others_keep_a_share_of_the_lookups(
 
 def test_only_recent_lookups_are_used() -> None:
     turns = DueTargets(most=8)
-    turns.decided(records(3))
+    turns.follow_records(records(3))
     turns.looked_up({target(0): Observed(TargetState(3), 100.0), target(1): Unknown("no answer")}, 100.0, 60.0)
     now = {target(2): Unknown("no answer")}
     assert turns.looked_up(now, 150.0, 60.0) == {target(0): Observed(TargetState(3), 100.0), **now}
@@ -65,6 +65,6 @@ def test_only_recent_lookups_are_used() -> None:
 
 def test_a_target_that_is_no_longer_listed_is_not_looked_up() -> None:
     turns = DueTargets(most=8)
-    turns.decided(records(3))
-    turns.decided(records(2))
+    turns.follow_records(records(3))
+    turns.follow_records(records(2))
     assert polled(turns, 0.0) == [0, 1]

@@ -55,7 +55,7 @@ class Scene:
         """Return what a look-up says that begins these seconds from now."""
         self.now += after
         state: TargetInput = Observed(TargetState(replicas, replicas_managers=managers, uid=uid), self.now)
-        found = self.own.marked(lambda targets: dict.fromkeys(targets, state))([target])[target]
+        found = self.own.mark_replaced(lambda targets: dict.fromkeys(targets, state))([target])[target]
         assert isinstance(found, Observed)
         assert found.value is not None
         assert replace(found, value=replace(found.value, replaced=None)) == state
@@ -131,7 +131,7 @@ def test_the_size_that_the_server_stored_is_the_own_one(stored: int | None, seen
 def test_a_target_that_is_not_known_stays_as_it_is(found: TargetInput) -> None:
     scene = Scene()
     scene.write()
-    assert scene.own.marked(lambda targets: dict.fromkeys(targets, found))([WEB]) == {WEB: found}
+    assert scene.own.mark_replaced(lambda targets: dict.fromkeys(targets, found))([WEB]) == {WEB: found}
 
 
 def test_a_write_under_another_spelling_of_the_target_is_an_own_one() -> None:

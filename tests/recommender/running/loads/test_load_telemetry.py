@@ -22,15 +22,15 @@ def test_removing_a_recommendation_removes_only_its_own_series() -> None:
     registry = CollectorRegistry()
     telemetry = LoadTelemetry(registry)
     for name in ("chat", "feed"):
-        telemetry.covered(name, Coverage(samples=3, targets=1, seconds=30.0, lacking_seconds=0.0))
+        telemetry.show_coverage(name, Coverage(samples=3, targets=1, seconds=30.0, lacking_seconds=0.0))
         telemetry.series_left_out(name, 1)
-        telemetry.downloaded(name, "ok")
-        telemetry.downloaded(name, "timeout")
-        telemetry.learned(name, "seasonal", "ok")
+        telemetry.count_download(name, "ok")
+        telemetry.count_download(name, "timeout")
+        telemetry.count_trial(name, "seasonal", "ok")
         telemetry.forecast_bounded(name, "trend")
     assert recommendations(registry) == {"chat": 9, "feed": 9}
-    telemetry.removed("chat")
-    telemetry.removed("never seen")
+    telemetry.forget("chat")
+    telemetry.forget("never seen")
     assert recommendations(registry) == {"feed": 9}
 
 
@@ -38,16 +38,16 @@ def test_work_that_ends_after_its_recommendation_was_removed_leaves_no_series() 
     registry = CollectorRegistry()
     telemetry = LoadTelemetry(registry)
     telemetry.keep({"chat", "feed"})
-    telemetry.downloaded("chat", "ok")
-    telemetry.downloaded("feed", "ok")
+    telemetry.count_download("chat", "ok")
+    telemetry.count_download("feed", "ok")
     telemetry.keep({"feed"})
     # A download takes up to a minute, and a trial of a model several.
-    telemetry.covered("chat", Coverage(samples=3, targets=1, seconds=30.0, lacking_seconds=0.0))
+    telemetry.show_coverage("chat", Coverage(samples=3, targets=1, seconds=30.0, lacking_seconds=0.0))
     telemetry.series_left_out("chat", 1)
-    telemetry.downloaded("chat", "timeout")
-    telemetry.learned("chat", "seasonal", "ok")
+    telemetry.count_download("chat", "timeout")
+    telemetry.count_trial("chat", "seasonal", "ok")
     telemetry.forecast_bounded("chat", "trend")
     assert recommendations(registry) == {"feed": 1}
     telemetry.keep({"chat", "feed"})
-    telemetry.downloaded("chat", "ok")
+    telemetry.count_download("chat", "ok")
     assert recommendations(registry) == {"chat": 1, "feed": 1}

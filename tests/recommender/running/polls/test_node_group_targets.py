@@ -50,7 +50,7 @@ def outcome(known: Known, sizes: str = SIZES, outputs: str = "[scale]") -> Targe
         targets={WORKERS: Observed(TargetState(2), NOW)},
     )
     decisions = PollDecisions(Memories(ProcessMemoryStore()), Clock())
-    found = {one.name: one for one in decisions.decided(plan_of(configuration), inputs, NOW)}
+    found = {one.name: one for one in decisions.decide(plan_of(configuration), inputs, NOW)}
     return found["by-nodes"].decisions[0].record.targets[0]
 
 

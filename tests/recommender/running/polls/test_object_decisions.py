@@ -59,7 +59,7 @@ def test_a_series_of_the_file_takes_precedence_over_an_object_for_the_same_targe
         loads={"each": {WEB: load}},
     )
     decisions = PollDecisions(Memories(ProcessMemoryStore()), Clock())
-    found = {one.name: one.decisions[0].record.targets[0] for one in decisions.decided(plan, inputs, NOW)}
+    found = {one.name: one.decisions[0].record.targets[0] for one in decisions.decide(plan, inputs, NOW)}
     assert found["each"].action is TargetAction.SCALE
     assert (found["shop/web"].action, found["shop/web"].owner) == (TargetAction.REFUSED, "recommendation each")
 
@@ -82,11 +82,11 @@ def test_targets_of_objects_take_turns_and_new_targets_are_first() -> None:
     targets = [replace(WEB, name=f"w{number}") for number in range(20)]
     turns.follow(targets)
     for poll in range(3):
-        turns.looked_up({one: Observed(TargetState(1), NOW) for one in turns.chosen()}, NOW + poll, 60.0)
+        turns.looked_up({one: Observed(TargetState(1), NOW) for one in turns.choose()}, NOW + poll, 60.0)
     turns.follow([*targets, WEB])
-    assert WEB in turns.chosen()
+    assert WEB in turns.choose()
     turns.follow([WEB])
-    assert turns.chosen() == {WEB}
+    assert turns.choose() == {WEB}
 
 
 def test_series_of_another_namespace_than_the_object_have_no_target() -> None:

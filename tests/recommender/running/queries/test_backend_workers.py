@@ -77,7 +77,7 @@ def test_the_worker_of_a_removed_backend_ends_and_others_continue(
     until(lambda: "us" in harness.ended, 30)
     before = harness.passes[""]
     until(lambda: harness.passes[""] > before, 30)
-    assert set(workers.known()) == {""}
+    assert set(workers.workers()) == {""}
 
 
 def test_the_thread_of_a_backend_that_could_not_be_started_is_started_later(

@@ -195,7 +195,7 @@ class ProviderHarness:
             "nodes", GROUP, replicas, self.now + self.wall_ahead + 60.0, "", known or len(self.group.machines), (),
             removals, waits_until=waits_until,
         )  # fmt: skip
-        self.writer.wanted("nodes", (write,))
+        self.writer.follow_writes("nodes", (write,))
         self.writer.step()
         return self.outcomes[-1]
 

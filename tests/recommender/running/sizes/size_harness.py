@@ -120,12 +120,14 @@ class SizeHarness:
         known_size: int | None = None,
     ) -> ScaleOutcome:
         write = PendingWrite("nodes", target, replicas, self.now + 60.0, known_size=known_size, removals=removals)
-        self.groups.wanted("nodes", [write])
+        self.groups.follow_writes("nodes", [write])
         self.groups.step()
         return self.outcomes[-1]
 
     def buffer(self, replicas: int, *, withdraws: bool = False) -> ScaleOutcome:
-        self.buffers.wanted("nodes", [PendingWrite("nodes", BUFFER, replicas, self.now + 60.0, withdraws=withdraws)])
+        self.buffers.follow_writes(
+            "nodes", [PendingWrite("nodes", BUFFER, replicas, self.now + 60.0, withdraws=withdraws)]
+        )
         self.buffers.step()
         return self.outcomes[-1]
 

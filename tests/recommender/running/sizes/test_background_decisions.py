@@ -96,9 +96,7 @@ class Harness:
         """Return the status, the recommended size, and the memory after a poll."""
         recommendation = Recommendation(POLICY, settings)
         calculate = Sizing(POLICY, settings).calculate
-        found = self.sizes.decided(
-            recommendation, calculate, Inputs(cluster(at, pending=pending)), memory or MEMORY, at
-        )
+        found = self.sizes.decide(recommendation, calculate, Inputs(cluster(at, pending=pending)), memory or MEMORY, at)
         size = answer_of(found.record)
         return found.record.status, size.groups[0].recommended if size else None, found.memory
 
@@ -220,7 +218,7 @@ def test_a_decision_is_requested_once_a_pod_counts_but_not_while_the_thread_rest
 
     def again(now: float) -> float | None:
         nonlocal memory
-        found = harness.sizes.decided(recommendation, calculate, inputs, memory, now)
+        found = harness.sizes.decide(recommendation, calculate, inputs, memory, now)
         memory = found.memory
         return found.decide_again
 
@@ -251,7 +249,7 @@ def test_a_clock_that_is_set_does_not_change_for_how_long_this_process_has_decid
         raise InputMissingError("nothing more is needed")
 
     def decided(at: float) -> None:
-        harness.sizes.decided(Recommendation(POLICY, SETTINGS), calculate, Inputs(cluster(at)), MEMORY, at)
+        harness.sizes.decide(Recommendation(POLICY, SETTINGS), calculate, Inputs(cluster(at)), MEMORY, at)
 
     harness.at_once = True
     decided(NOW)

@@ -114,7 +114,7 @@ class Buffers:
             resolve=resolve,
             fence=Fence(2.0, lambda _seconds: harness.permits),
             owner=OWNER,
-            found=harness.withdrawals.found,
+            found=harness.withdrawals.add,
             are_configured=lambda: False,
             monotonic=lambda: harness.now,
         )

@@ -120,7 +120,7 @@ class MarkHarness(SizeHarness):
         self.memory = decision.memory
         answer = answer_of(decision.record)
         self.notes = () if answer is None else answer.notes
-        self.groups.wanted("nodes", writes_of(decision).groups.writes)
+        self.groups.follow_writes("nodes", writes_of(decision).groups.writes)
         try:
             self.groups.step()
         except KilledError:
@@ -288,7 +288,7 @@ def test_a_mark_that_cannot_be_removed_does_not_prevent_scale_up() -> None:
     harness.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
     forbid_machines(harness)
     write = PendingWrite("nodes", GROUP, 5, harness.now + 60.0, known_size=4, unmarks=(removal(2),))
-    harness.groups.wanted("nodes", [write])
+    harness.groups.follow_writes("nodes", [write])
     harness.groups.step()
     assert (harness.outcomes[-1].result, harness.size) == (ScaleResult.OK, 5)
 

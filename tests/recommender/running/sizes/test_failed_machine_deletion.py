@@ -32,7 +32,7 @@ def harness_with_a_failed_machine() -> ProviderHarness:
 
 def delete(harness: ProviderHarness, machine: MachineToDelete = FAILED) -> ScaleOutcome:
     write = PendingWrite("nodes", GROUP, 2, harness.now + harness.wall_ahead + 60.0, "", 3, machines=(machine,))
-    harness.writer.wanted("nodes", (write,))
+    harness.writer.follow_writes("nodes", (write,))
     harness.writer.step()
     return harness.outcomes[-1]
 

@@ -171,7 +171,7 @@ class Process:
         )
         self.results.drop("nodes", seen)
         self.memory, self.stored = decision.memory, encode_memory("nodes", decision.memory)
-        self.writer.wanted("nodes", writes_of(decision).groups.writes)
+        self.writer.follow_writes("nodes", writes_of(decision).groups.writes)
 
 
 def run(cloud: LateCloud, seconds: int = 400) -> None:

@@ -173,7 +173,7 @@ def test_a_buffer_that_is_no_longer_sized_gets_its_former_size_back(
 def test_a_buffer_keeps_its_size_while_its_entry_is_refused(harness: Harness, name: str) -> None:
     """A process that starts with a faulty entry has no last good version of the entry."""
     harness.buffer(7)
-    harness.withdrawals.found({RESERVE: "nodes"})
+    harness.withdrawals.add({RESERVE: "nodes"})
     assert harness.poll(Configuration(refused=(RefusedRecommendation(name, ()),))) == []
     assert harness.replicas() == 7
     assert harness.poll(NOTHING) == [ScaleResult.OK]
@@ -244,7 +244,7 @@ class Silent:
 
     def retain(self, *_: object) -> None: ...
 
-    def decided(self, *_: object) -> None: ...
+    def follow_decision(self, *_: object) -> None: ...
 
     def add(self, *_: object) -> None: ...
 

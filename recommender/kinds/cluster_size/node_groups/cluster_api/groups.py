@@ -145,7 +145,7 @@ def _list_objects(wanted: Iterable[ObjectKind], facts: DiscoveryFacts) -> tuple[
     found: list[JsonObject] = []
     missing = {}
     for kind in wanted:
-        listed = facts.listed(kind)
+        listed = facts.objects_of(kind)
         if isinstance(listed, Unknown):
             missing[kind.namespace] = listed.reason
         else:

@@ -97,31 +97,31 @@ def test_resetting_one_series_keeps_the_records_of_others() -> None:
         np.ones(2),
         LONG_AGO,
     )
-    found = record.begun(np.array([True, False]), np.array([DEAR, DEAR]))
+    found = record.begin_anew(np.array([True, False]), np.array([DEAR, DEAR]))
     assert found.ratio.tolist() == [DEAR, CHEAP]
     assert found.short[:, 0].tolist() == [0.0, 9.0]
 
 
 def test_growth_of_odds_is_counted_from_the_moment_at_which_the_record_is_worse() -> None:
     both, grown = np.array([False, True]), np.array([3.0, 3.0])
-    record = first_record(2, CHEAP).proven(grown).judged(both)
+    record = first_record(2, CHEAP).proven(grown).count_odds_anew(both)
     assert record.regained.tolist() == [0.0, 1.0]
-    record = record.proven(grown).judged(both).proven(grown)
+    record = record.proven(grown).count_odds_anew(both).proven(grown)
     assert record.regained.tolist() == [0.0, 9.0]
-    assert record.judged(np.zeros(2, dtype=bool)).regained.tolist() == [0.0, 0.0]
-    assert record.begun(both, np.full(2, CHEAP)).regained.tolist() == [0.0, 0.0]
+    assert record.count_odds_anew(np.zeros(2, dtype=bool)).regained.tolist() == [0.0, 0.0]
+    assert record.begin_anew(both, np.full(2, CHEAP)).regained.tolist() == [0.0, 0.0]
 
 
 def test_lost_odds_have_to_be_regained_however_low_they_fell() -> None:
-    record = first_record(1, CHEAP).judged(np.ones(1, dtype=bool))
+    record = first_record(1, CHEAP).count_odds_anew(np.ones(1, dtype=bool))
     for _ in range(10):
-        record = record.proven(np.full(1, 1e-300)).judged(np.ones(1, dtype=bool))
+        record = record.proven(np.full(1, 1e-300)).count_odds_anew(np.ones(1, dtype=bool))
     assert 0 < record.proven(np.full(1, 5.0)).regained[0] < 1
 
 
 def test_a_record_resumes_from_its_stored_figures() -> None:
     record = first_record(1, DEAR).after(sums(DEAR, 9.0), sums(DEAR), NO_DOUBT, np.array([DEAR]), np.ones(1), LONG_AGO)
-    record = record.judged(np.ones(1, dtype=bool)).proven(np.full(1, 2.5))
+    record = record.count_odds_anew(np.ones(1, dtype=bool)).proven(np.full(1, 2.5))
     resumed = first_record(2, CHEAP)
     resumed.resume(1, record.figures(0))
     np.testing.assert_array_equal(resumed.figures(1), record.figures(0))

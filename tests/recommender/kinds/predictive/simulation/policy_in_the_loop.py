@@ -37,7 +37,7 @@ def decided_by_policy(
 
     def decide(step: int, pods: StickyPods, _refused: float) -> int:
         nonlocal memory
-        observed = pods.observed(step, fleet.step_seconds, fleet.lag_steps) if looks_at_pods and pods.count else None
+        observed = pods.observe(step, fleet.step_seconds, fleet.lag_steps) if looks_at_pods and pods.count else None
         situation = LoadSituation(
             load=loads[step],
             forecast=LoadForecast(uppers[step], uppers[step], model),

@@ -56,7 +56,7 @@ def test_a_history_is_restored_as_it_was(tmp_path: Path) -> None:
     kept, restored = before.history(targets(70), end), after.history(targets(70), end)
     assert np.array_equal(kept.values, restored.values, equal_nan=True)
     assert kept.start_seconds == restored.start_seconds
-    assert before.lacking(end) == after.lacking(end)
+    assert before.missing_times(end) == after.missing_times(end)
 
 
 def test_a_coarser_grid_takes_every_nth_sample(tmp_path: Path) -> None:

@@ -51,25 +51,25 @@ def test_a_late_poll_leaves_its_grid_time_to_a_range_query() -> None:
     history = history_of((0.0, 1.0), (100.0, 2.0), (121.0, 3.0))
 
     assert values(history, 121.0) == [1.0, None, 3.0]
-    assert history.lacking(START + 181.0)[-1] == (1_000_001, 1_000_001)
+    assert history.missing_times(START + 181.0)[-1] == (1_000_001, 1_000_001)
 
 
 def test_an_outage_is_missing_until_it_is_downloaded() -> None:
     history = history_of((0.0, 1.0), (60.0, 1.0), (600.0, 1.0))
-    gap = history.lacking(START + 661.0)[-1]
+    gap = history.missing_times(START + 661.0)[-1]
     history.fill(gap, [RangeSeries({}, array("d", [START + 300.0]), array("d", [7.0]))])
 
     assert gap == (1_000_002, 1_000_009)
     assert values(history, 300.0)[-1] == 7.0
     # Recent grid times without any sample are doubted: their samples may arrive late.
-    assert history.lacking(START + 661.0)[-1] == (1_000_006, 1_000_009)
+    assert history.missing_times(START + 661.0)[-1] == (1_000_006, 1_000_009)
 
 
 def test_nonexistent_samples_are_not_requested_forever() -> None:
     history = history_of((0.0, 1.0), (600.0, 1.0))
     history.fill((0, 1_000_009), [])
 
-    assert history.lacking(START + 12 * HOUR)[0][0] == 1_000_011
+    assert history.missing_times(START + 12 * HOUR)[0][0] == 1_000_011
 
 
 def test_successive_series_are_one_load_and_simultaneous_ones_are_unknown() -> None:
@@ -169,9 +169,9 @@ def test_a_piece_that_is_too_large_is_halved(error: PrometheusError) -> None:
 def test_a_partial_answer_is_not_used_and_is_requested_again() -> None:
     server, clocks, results = Server(PARTIAL), Clocks(wall=START + 1), list[str]()
     under_test, history = downloads(server, clocks, results), history_of((0.0, 1.0))
-    before = history.lacking(clocks.wall)
+    before = history.missing_times(clocks.wall)
     under_test.step(history)
-    assert history.lacking(clocks.wall) == before
+    assert history.missing_times(clocks.wall) == before
 
     assert not under_test.step(history)
     assert results == ["partial"]
@@ -191,7 +191,7 @@ def test_a_clock_far_ahead_for_one_poll_causes_only_another_download() -> None:
 
     assert history.history([None], now).values[0, -1] == 6.0
     assert history.known_seconds([None], now)[0] >= 0.0
-    assert history.lacking(now)
+    assert history.missing_times(now)
     assert not history.is_downloaded
 
 
@@ -207,11 +207,11 @@ def test_a_small_clock_correction_loses_no_samples() -> None:
 def test_a_piece_in_the_future_does_not_count_as_downloaded() -> None:
     history = TargetHistory(need("load", history_seconds=3600.0), 1)
     history.note({None: 5.0}, START)
-    before = history.lacking(START + STEP)
+    before = history.missing_times(START + STEP)
     first = int(START / STEP) + 10
     history.fill((first, first + 200), [])
 
-    assert history.lacking(START + STEP) == before
+    assert history.missing_times(START + STEP) == before
 
 
 @pytest.mark.parametrize("load", [1e39, 1e308])

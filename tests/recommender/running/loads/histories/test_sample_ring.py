@@ -47,12 +47,12 @@ def test_requested_samples_are_not_missing(requested: set[int], doubted: int) ->
     row = ring.add_row()
     ring.advance(STEPS - 1)
     for index in requested:
-        ring.asked(index, index)
+        ring.note_requested(index, index)
     with_samples = {index for index in requested if index % 2}
     for index in with_samples:
         ring.put(row, np.array([index]), np.array([1.0]))
 
-    lacking = {index for first, last in ring.lacking(0, STEPS - 1, doubted) for index in range(first, last + 1)}
+    lacking = {index for first, last in ring.missing_spans(0, STEPS - 1, doubted) for index in range(first, last + 1)}
     assert lacking == {i for i in range(STEPS) if i not in requested or (i >= doubted and i not in with_samples)}
 
 
@@ -84,4 +84,4 @@ def test_a_jump_of_the_clock_clears_the_ring(newest: int) -> None:
     ring.advance(newest)
 
     assert ring.known_samples() == 0
-    assert ring.lacking(newest - STEPS + 1, newest, newest + 1) == [(newest - STEPS + 1, newest)]
+    assert ring.missing_spans(newest - STEPS + 1, newest, newest + 1) == [(newest - STEPS + 1, newest)]

@@ -27,12 +27,12 @@ def names(group: tuple[Target, ...]) -> set[str]:
 def test_the_largest_loads_are_first_and_then_the_targets_that_waited_longest() -> None:
     turns = Turns()
     first = turns.next_group(LOADS, 0.0)
-    turns.served(first, PERIOD)
+    turns.record_turn(first, PERIOD)
     second = turns.next_group(LOADS, 10.0)
     assert names(first) == {f"d{each:03}" for each in range(100, 300)}
     assert names(second) == {f"d{each:03}" for each in range(100)}
     are_served = [turns.are_all_served]
-    turns.served(second, 10.0 + PERIOD)
+    turns.record_turn(second, 10.0 + PERIOD)
     assert [*are_served, turns.are_all_served] == [False, True]
     assert turns.next_group(LOADS, PERIOD - 1) == ()
     looks = [turns.has_due_turn(count, now) for count, now in ((300, PERIOD - 1), (300, PERIOD), (301, PERIOD - 1))]
@@ -49,10 +49,10 @@ def test_a_target_whose_turns_fail_is_isolated_and_does_not_affect_others() -> N
         if not group:
             now += FAILED_GROUP_SECONDS
         elif broken in group:
-            turns.failed(group, now, RETRY_SECONDS)
+            turns.record_failure(group, now, RETRY_SECONDS)
         else:
             served |= set(group)
-            turns.served(group, now + PERIOD)
+            turns.record_turn(group, now + PERIOD)
         if served == set(LOADS) - {broken}:
             break
     assert served == set(LOADS) - {broken}
@@ -61,9 +61,9 @@ def test_a_target_whose_turns_fail_is_isolated_and_does_not_affect_others() -> N
 
 def test_a_removed_target_is_forgotten() -> None:
     turns = Turns()
-    turns.failed(turns.next_group(LOADS, 0.0), 0.0, RETRY_SECONDS)
+    turns.record_failure(turns.next_group(LOADS, 0.0), 0.0, RETRY_SECONDS)
     few = dict(list(LOADS.items())[:3])
-    turns.served(turns.next_group(few, FAILED_GROUP_SECONDS), PERIOD)
+    turns.record_turn(turns.next_group(few, FAILED_GROUP_SECONDS), PERIOD)
     assert turns.are_all_served
     assert len(turns.next_group(LOADS, FAILED_GROUP_SECONDS)) == MOST_AT_ONCE
 
@@ -75,12 +75,12 @@ def test_no_target_is_starved(results: list[str], data: st.DataObject) -> None:
         now += data.draw(st.sampled_from([1.0, FAILED_GROUP_SECONDS, PERIOD]))
         group = turns.next_group(LOADS, now)
         if group and result == "served":
-            turns.served(group, now + PERIOD)
+            turns.record_turn(group, now + PERIOD)
         elif group and result == "failed":
-            turns.failed(group, now, RETRY_SECONDS)
+            turns.record_failure(group, now, RETRY_SECONDS)
     now += RETRY_SECONDS
     seen: set[Target] = set()
     while group := turns.next_group(LOADS, now):
         seen |= set(group)
-        turns.served(group, now + PERIOD)
+        turns.record_turn(group, now + PERIOD)
     assert seen == set(LOADS)

@@ -22,7 +22,7 @@ PATIENT = replace(NEED, stale_after_seconds=400.0)
 def test_the_scrape_delay_is_measured_from_changes_of_the_load() -> None:
     meter = DelayMeter()
     for poll in range(60):
-        delays = meter.polled(NEED, total=poll // 3, time=poll * 10.0)
+        delays = meter.take_loads(NEED, total=poll // 3, time=poll * 10.0)
 
     assert str(delays) == "scrape 30 s measured, refresh 10 s measured, HPA 15 s assumed"
 
@@ -46,7 +46,7 @@ def test_without_an_hpa_there_are_two_delays() -> None:
 def test_a_steady_load_and_an_outage_measure_nothing() -> None:
     meter = DelayMeter()
     for poll in range(10):
-        delays = meter.polled(NEED, total=5.0, time=poll * 3600.0)
+        delays = meter.take_loads(NEED, total=5.0, time=poll * 3600.0)
 
     assert delays == DelayMeter().delays(NEED)
 
@@ -55,7 +55,7 @@ def test_a_load_that_often_stays_the_same_is_not_mistaken_for_one_that_is_rarely
     meter, time = DelayMeter(), 0.0
     for total, scrapes in enumerate([1, 2, 10, 1, 31, 1, 5, 2, 1, 18, 1, 3, 1]):
         for _ in range(scrapes):
-            delays = meter.polled(NEED, total=float(total), time=time)
+            delays = meter.take_loads(NEED, total=float(total), time=time)
             time += 15.0
 
     assert delays.scrape == Delay(30.0, DelaySource.MEASURED)
@@ -65,7 +65,7 @@ def test_the_delay_of_late_samples_is_their_age_when_they_are_read() -> None:
     meter = DelayMeter()
     for poll in range(60):
         age = 180.0 + poll % 3 * 10.0
-        delays = meter.polled(PATIENT, total=poll // 3, time=poll * 10.0, ages_seconds=[age])
+        delays = meter.take_loads(PATIENT, total=poll // 3, time=poll * 10.0, ages_seconds=[age])
 
     assert delays.scrape == Delay(200.0, DelaySource.MEASURED)
 
@@ -73,7 +73,7 @@ def test_the_delay_of_late_samples_is_their_age_when_they_are_read() -> None:
 def test_a_few_late_targets_do_not_delay_the_others() -> None:
     meter = DelayMeter()
     for poll in range(60):
-        delays = meter.polled(PATIENT, total=poll // 3, time=poll * 10.0, ages_seconds=[5.0, 5.0, 5.0, 250.0])
+        delays = meter.take_loads(PATIENT, total=poll // 3, time=poll * 10.0, ages_seconds=[5.0, 5.0, 5.0, 250.0])
 
     assert delays.scrape == Delay(30.0, DelaySource.MEASURED)
 
@@ -84,6 +84,6 @@ def test_a_few_late_targets_do_not_delay_the_others() -> None:
 def test_an_age_that_is_ignored_or_not_measured_adds_no_delay(wanted: LoadNeed, age: float) -> None:
     meter = DelayMeter()
     for poll in range(60):
-        delays = meter.polled(wanted, total=poll // 3, time=poll * 10.0, ages_seconds=[age])
+        delays = meter.take_loads(wanted, total=poll // 3, time=poll * 10.0, ages_seconds=[age])
 
     assert delays.scrape == Delay(30.0, DelaySource.MEASURED)

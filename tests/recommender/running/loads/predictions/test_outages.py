@@ -111,7 +111,7 @@ def test_a_pause_of_the_process_is_not_the_time_between_decisions(seconds: float
     meter, time = DelayMeter(), START
     for poll in range(12):
         time += seconds if poll in {4, 8} else INTERVAL
-        delays = meter.polled(NEED, total=1000.0, time=time)
+        delays = meter.take_loads(NEED, total=1000.0, time=time)
     assert delays.refresh == Delay(INTERVAL, DelaySource.MEASURED)
 
 
@@ -126,7 +126,7 @@ def test_an_outage_is_not_the_time_between_two_changes_of_the_load(
     for poll in range(18):
         is_outage = poll % 3 == 2
         if is_outage and is_noted:
-            meter.unanswered(NEED)
+            meter.note_unanswered(NEED)
         time += seconds if is_outage else INTERVAL
-        delays = meter.polled(NEED, total=float((poll + 1) // 3), time=time)
+        delays = meter.take_loads(NEED, total=float((poll + 1) // 3), time=time)
     assert delays.scrape == Delay(SCRAPE_SECONDS, DelaySource.ASSUMED)
