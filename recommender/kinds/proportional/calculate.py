@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from adapter.foundation.objects.selectors import Selector, parse_selector
 from recommender.decisions.calculation import Calculate, Calculation, InputMissingError
-from recommender.decisions.limits import Limit
+from recommender.decisions.limits import Limit, SizeTrail
 from recommender.decisions.record import Step
 from recommender.decisions.replicas import NO_VALUE, Replicas
 from recommender.kinds.proportional.facts import Facts, LastCounts
@@ -26,7 +26,7 @@ from recommender.kinds.proportional.parameters import Driver, Interpolated, Line
 from recommender.kinds.proportional.sizes import ContainerSizes, sizes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.node_counts import NodeCounts
     from recommender.decisions.inputs import Inputs
@@ -77,33 +77,20 @@ def _step(driver: Driver, count: float) -> Step:
     return by_rungs(driver.name, count, driver.ladder)
 
 
-class Trail:
-    """A value on its way through the constraints."""
+class DriversTrail(SizeTrail):
+    """A size that begins as the largest of its drivers."""
 
     def __init__(self, drivers: Sequence[Step]) -> None:
         """Begin with the largest of the drivers, of which there is at least one."""
         first = max(drivers, key=lambda step: step.value)
         detail = ", ".join(f"{_driver(step.step)} {step.value:.0f}" for step in drivers)
-        self.value = int(first.value)
-        self.binding = first.step
-        self.steps: list[Step] = [*drivers, Step(LARGEST, self.value, detail)]
-
-    def change(self, name: str, value: int, detail: str) -> None:
-        """Continue with this value; a constraint that changes nothing leaves no step."""
-        if value != self.value:
-            self.value, self.binding = value, name
-            self.steps.append(Step(name, value, detail))
+        super().__init__(int(first.value), first.step, [*drivers, Step(LARGEST, int(first.value), detail)])
 
     def hold(self, held: Mapping[str, int], ratio: float) -> None:
         """Continue with the values that hysteresis holds, by driver."""
         driver = max(held, key=lambda name: held[name])
         detail = f"{_driver(driver)} is not {ratio * 100:.6g}% below its rung yet"
         self.change("hysteresis", held[driver], detail)
-
-    def limit(self, limits: Iterable[Limit]) -> None:
-        """Apply bounds in the given order."""
-        for limit in limits:
-            self.change(limit.name, limit.apply(self.value), limit.detail)
 
 
 def limits_of_mode(mode: Mode | None) -> tuple[Limit, ...]:
@@ -163,7 +150,7 @@ class _Calculator:
     def _with_replicas(self, calculation: Calculation, drivers: Drivers, memory: Memory, now: float) -> Calculation:
         own, ratio = restore_memory(calculation.own), self.settings.hysteresis_ratio
         steps = drivers.steps()
-        trail = Trail(steps.drivers)
+        trail = DriversTrail(steps.drivers)
         rungs: dict[str, int] = {}
         if ratio:
             rungs = values_with_hysteresis(steps.drivers, drivers.from_raised_counts(ratio), own.rungs)
@@ -179,7 +166,7 @@ class _Calculator:
             binding=trail.binding,
         )
 
-    def _keep_quiet(self, trail: Trail, memory: Memory, now: float) -> None:
+    def _keep_quiet(self, trail: SizeTrail, memory: Memory, now: float) -> None:
         """Stay at the last value for a while after a change; a change in the future (a clock set back) is ignored."""
         quiet = self.settings.quiet_period_seconds
         last = None if memory.last is None else memory.last.replicas

@@ -13,8 +13,8 @@ from recommender.schedules.last_start import latest_start_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from recommender.decisions.limits import SizeTrail
     from recommender.kinds.predictive.policy.load_situation import LoadSituation
-    from recommender.kinds.predictive.policy.size_steps import SizeTrail
     from recommender.kinds.predictive.predictive_settings import Override, PredictiveSettings, Schedule
 
 
@@ -68,5 +68,4 @@ def apply_bounds(settings: PredictiveSettings, trail: SizeTrail, now: float) -> 
     override = active_override(settings, now)
     if override is not None:
         trail.change("override", override.replicas, f"{override.replicas} until {rfc3339(override.until)}")
-    for limit in range_limits(settings.min_replicas, settings.max_replicas):
-        trail.change(limit.name, limit.apply(trail.value), limit.detail)
+    trail.limit(range_limits(settings.min_replicas, settings.max_replicas))

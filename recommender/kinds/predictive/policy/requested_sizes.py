@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recommender.decisions.limits import SizeTrail
 from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS, known_value, replicas_for
 from recommender.kinds.predictive.policy.free_slots import count_slots, pods_for
-from recommender.kinds.predictive.policy.size_steps import SizeTrail
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.kinds.proportional.calculate import Trail
+from recommender.kinds.proportional.calculate import DriversTrail
 from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeDefinition, ParameterKind, Values
 from recommender.kinds.proportional.modes.registry import MODES, steps_of
 from recommender.kinds.proportional.modes.rungs import ambiguous_rungs
@@ -45,9 +45,9 @@ def parameters_of(mode: ModeDefinition[Any]) -> st.SearchStrategy[Any]:
     return values.filter(lambda made: not any(mode.flaws(made))).map(mode.parameters_of)
 
 
-def final(counts: ClusterSize, parameters: Any) -> Trail:  # noqa: ANN401 - the parameters of any mode
+def final(counts: ClusterSize, parameters: Any) -> DriversTrail:  # noqa: ANN401 - the parameters of any mode
     steps = steps_of(counts, parameters)
-    trail = Trail(steps.drivers)
+    trail = DriversTrail(steps.drivers)
     trail.limit(steps.limits)
     return trail
 
