@@ -11,7 +11,6 @@ from benchmarks.sized_workloads import STEP_SECONDS, STEPS_PER_DAY
 from recommender.kinds.resources.backtest.policies import KRR_DAYS, requests_before
 from recommender.kinds.resources.backtest.usage_grid import UsageGrid, edges_of
 from recommender.kinds.resources.bounds import SizeSettings
-from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.resources_settings import OWN_PERCENTILE_MARGIN_RATIO
 from recommender.kinds.resources.usage import ContainerRows
 from recommender.kinds.resources.workloads import CPU, MEMORY, PodContainer, SizedWorkload, WorkloadContainer
@@ -79,7 +78,7 @@ def _grid(usage: MadeUsage) -> UsageGrid:
     containers, steps = usage.cores.shape
     pods = tuple(PodContainer("made", f"{number:06}", "app") for number in range(containers))
     rows = ContainerRows.of({pod: WorkloadContainer(SizedWorkload("made", "Pod", pod.pod), "app") for pod in pods})
-    edges = edges_of(steps // STEPS_PER_DAY, STEP_SECONDS, DAY_SECONDS)
+    edges = edges_of(steps // STEPS_PER_DAY, STEP_SECONDS)
     return UsageGrid(
         rows, pods, usage.cores.astype(np.float32), usage.memory.astype(np.float32), edges, STEP_SECONDS
     )  # fmt: skip

@@ -23,6 +23,7 @@ _LONGEST_ENTRY: Final = 60
 _ROOM_RATIO: Final = 1.08
 """The height of an axis as a multiple of its highest value, so that there is room above the lines."""
 _MARK_SIZE: Final = 8
+_TEXT_SIZE: Final = 8
 _ROWS: Final = 30
 """Entries of a legend before it gets a further column."""
 
@@ -38,7 +39,7 @@ class PointLabel:
     is_bold: bool = False
 
 
-def label_beside(axes: Axes, labels: Sequence[PointLabel], *, size: float) -> None:
+def label_beside(axes: Axes, labels: Sequence[PointLabel]) -> None:
     """Write the labels in a column at the right of the axes, in the order of their points, with a line to each."""
     above = sorted(labels, key=lambda each: (each.y, -each.x))
     for place, each in enumerate(above):
@@ -47,7 +48,7 @@ def label_beside(axes: Axes, labels: Sequence[PointLabel], *, size: float) -> No
             (each.x, each.y),
             xytext=(1.03, (place + 0.5) / len(above)),
             textcoords="axes fraction",
-            fontsize=size,
+            fontsize=_TEXT_SIZE,
             fontweight="bold" if each.is_bold else "normal",
             color=each.colour,
             va="center",

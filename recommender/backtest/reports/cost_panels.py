@@ -76,7 +76,7 @@ def draw_frontier(axes: Axes, report: BacktestReport) -> None:
         labels.append(PointLabel(f"{name}, {cost / auto:.1f}x the cost" if is_far else name, x, y, colour, is_auto))
     _percent_on_log_scale(axes)
     axes.set_xlim(0.96 * min(float(hours[0]), *costs), right)
-    label_beside(axes, labels, size=8)
+    label_beside(axes, labels)
     axes.set_xlabel("cost: replica-hours")
     axes.set_ylabel("short: share of the judged steps")
     axes.set_title("Below the orange line (plain headroom):\nbetter at the same cost", loc="left", fontsize=11)

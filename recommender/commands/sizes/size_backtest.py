@@ -84,7 +84,7 @@ def read_usage_grid(
     """Return the usage of the rows on the whole days in the window of the reader. Raises PrometheusError."""
     where, pods = usage_queries.namespace_matcher(namespaces), tuple(sorted(rows.places))
     days = int(reader.window.seconds // DAY_SECONDS)
-    edges = edges_of(days, resolution.step_seconds, DAY_SECONDS)
+    edges = edges_of(days, resolution.step_seconds)
     places = {pod: place for place, pod in enumerate(pods)}
 
     def read(query: str, most: float) -> SampleArray:

@@ -21,7 +21,7 @@ def test_labels_of_overlapping_points_do_not_overlap(points: list[tuple[float, f
     axes = figure.add_subplot()
     axes.set_yscale("log")
     axes.set_ylim(0.001, 100)
-    label_beside(axes, [PointLabel(f"policy {place}", x, y, "#000000") for place, (x, y) in enumerate(points)], size=8)
+    label_beside(axes, [PointLabel(f"policy {place}", x, y, "#000000") for place, (x, y) in enumerate(points)])
     ends = sorted((float(text.get_position()[1])) for text in axes.texts)
     height = 8 / 72 * 100 / axes.bbox.height
     assert all(after - before > 0.99 * height for before, after in itertools.pairwise(ends))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.kinds.resources.histograms import DAY_SECONDS
+
 if TYPE_CHECKING:
     from recommender.kinds.resources.histograms import IntArray
     from recommender.kinds.resources.usage import ContainerRows
@@ -52,6 +54,6 @@ class UsageGrid:
         return self.kills[number] if self.kills else frozenset()
 
 
-def edges_of(days: int, step_seconds: float, day_seconds: float) -> tuple[int, ...]:
+def edges_of(days: int, step_seconds: float) -> tuple[int, ...]:
     """Return the edges of this number of days."""
-    return tuple(round(number * day_seconds / step_seconds) for number in range(days + 1))
+    return tuple(round(number * DAY_SECONDS / step_seconds) for number in range(days + 1))

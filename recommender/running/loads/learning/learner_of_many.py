@@ -157,7 +157,7 @@ class ManyTargetsLearner:
             self._log, need, on, verdicts_by_series, terms, state.models, shared, past, limits=limits
         )
         if verdicts is None:
-            state.turns.record_failure(group, self._services.clock.monotonic(), RETRY_SECONDS)
+            state.turns.record_failure(group, self._services.clock.monotonic())
             return
         now = self._services.clock.monotonic()
         state.turns.record_turn(group, now + seconds)
@@ -240,9 +240,9 @@ class Turns:
             self._due[target] = next_at
             self._most.pop(target, None)
 
-    def record_failure(self, targets: tuple[Target, ...], now: float, retry_seconds: float) -> None:
-        """Note that the turn of a group failed; a target that fails alone has its next turn after `retry_seconds`."""
-        seconds = retry_seconds if len(targets) == 1 else FAILED_GROUP_SECONDS
+    def record_failure(self, targets: tuple[Target, ...], now: float) -> None:
+        """Note that the turn of a group failed; a target that fails alone waits longer for its next turn."""
+        seconds = RETRY_SECONDS if len(targets) == 1 else FAILED_GROUP_SECONDS
         for target in targets:
             self._due[target] = now + seconds
             self._most[target] = max(1, len(targets) // _SMALLER)

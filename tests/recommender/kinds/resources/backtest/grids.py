@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.kinds.resources.backtest.usage_grid import UsageGrid, edges_of
-from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.usage import ContainerRows
 from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
 
@@ -27,5 +26,5 @@ def grid_of(
     rows = ContainerRows.of({pod: WorkloadContainer(owner[pod], "app") for pod in pods})
     days = steps // STEPS_PER_DAY
     kills = tuple(frozenset(pods[:1] if day == killed_on else ()) for day in range(days))
-    edges = edges_of(days, 300, DAY_SECONDS)
+    edges = edges_of(days, 300)
     return UsageGrid(rows, pods, cores.astype(np.float32), memory.astype(np.float32), edges, 300, kills)

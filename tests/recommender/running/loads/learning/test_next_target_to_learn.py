@@ -49,7 +49,7 @@ def test_a_target_whose_turns_fail_is_isolated_and_does_not_affect_others() -> N
         if not group:
             now += FAILED_GROUP_SECONDS
         elif broken in group:
-            turns.record_failure(group, now, RETRY_SECONDS)
+            turns.record_failure(group, now)
         else:
             served |= set(group)
             turns.record_turn(group, now + PERIOD)
@@ -61,7 +61,7 @@ def test_a_target_whose_turns_fail_is_isolated_and_does_not_affect_others() -> N
 
 def test_a_removed_target_is_forgotten() -> None:
     turns = Turns()
-    turns.record_failure(turns.next_group(LOADS, 0.0), 0.0, RETRY_SECONDS)
+    turns.record_failure(turns.next_group(LOADS, 0.0), 0.0)
     few = dict(list(LOADS.items())[:3])
     turns.record_turn(turns.next_group(few, FAILED_GROUP_SECONDS), PERIOD)
     assert turns.are_all_served
@@ -77,7 +77,7 @@ def test_no_target_is_starved(results: list[str], data: st.DataObject) -> None:
         if group and result == "served":
             turns.record_turn(group, now + PERIOD)
         elif group and result == "failed":
-            turns.record_failure(group, now, RETRY_SECONDS)
+            turns.record_failure(group, now)
     now += RETRY_SECONDS
     seen: set[Target] = set()
     while group := turns.next_group(LOADS, now):
