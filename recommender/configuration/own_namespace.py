@@ -20,7 +20,7 @@ def with_own_namespace(configuration: Configuration, namespace: str) -> Configur
     if not own:
         return configuration
     recommendations = tuple(
-        replace(each, subject=kind_of(each.policy.type).placed(each.subject, own))
+        replace(each, subject=kind_of(each.policy.type).for_own_namespace(each.subject, own))
         for each in configuration.recommendations
     )
     return replace(configuration, recommendations=recommendations)

@@ -77,7 +77,7 @@ class ActiveAutoscaler:
     """The API group that its `targetRef` states; empty if it states none."""
 
     @property
-    def called(self) -> str:
+    def full_name(self) -> str:
         """Return the kind, namespace and name of the autoscaler."""
         return f"VerticalPodAutoscaler {self.namespace}/{self.name}"
 

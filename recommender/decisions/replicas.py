@@ -29,7 +29,7 @@ class Replicas:
 
     def kept_text(self, situation: Situation) -> str:
         """Return a clause such as `3 is kept`."""
-        return f"{situation.held} is kept"
+        return f"{situation.kept_value} is kept"
 
     def above_rollouts(self, situation: Situation) -> Replicas:
         """Keep the value from falling below the size of a target while that target is being rolled out."""
@@ -56,7 +56,7 @@ class Replicas:
 
     def stopped(self, stop: ChangeStop, situation: Situation) -> Replicas:
         """Keep the last value, or the current size if there is no last value, in the directions that are stopped."""
-        held, value = situation.held, self.replicas
+        held, value = situation.kept_value, self.replicas
         if value is None:
             return self
         if held is None:

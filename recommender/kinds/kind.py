@@ -188,11 +188,11 @@ class RecommendationKind(Protocol[S]):
         """Return whether the output `scale` writes the size of this object, which the entry does not list as target."""
         return False
 
-    def placed(self, settings: S, namespace: str) -> S:  # noqa: ARG002 - of use to kinds that look for neighbours
+    def for_own_namespace(self, settings: S, namespace: str) -> S:  # noqa: ARG002 - of use to kinds that look for neighbours
         """Return the settings for a process that runs in this namespace."""
         return settings
 
-    def confined(self, settings: S, namespace: str, narrow: Callable[[str], str]) -> S:  # noqa: ARG002
+    def for_object_namespace(self, settings: S, namespace: str, narrow: Callable[[str], str]) -> S:  # noqa: ARG002
         """Return the settings for an object in this namespace, which cannot have targets in other namespaces.
 
         `narrow` returns a query in the form that the object may send. Raises NotForObjectsError, like `narrow`.
@@ -285,7 +285,7 @@ class RecommendationKind(Protocol[S]):
         """Return the notes at the end of the message, for readers who see them in a separate list."""
         return ()
 
-    def logged(self, record: Record) -> Logged | None:  # noqa: ARG002
+    def log_line(self, record: Record) -> Logged | None:  # noqa: ARG002
         """Return the log line of a value that is not a number of replicas; None if there is no such value."""
         return None
 

@@ -110,10 +110,10 @@ class LeaseElector:
     def _try_release(self, end: float) -> bool:
         # The first attempt uses the known version, the second one reads it again.
         for _ in range(2):
-            write = self._standing.released(datetime.now(UTC))
+            write = self._standing.release_write(datetime.now(UTC))
             if write is None:
                 self._perform(Read(), self._seconds_left(end))
-                write = self._standing.released(datetime.now(UTC))
+                write = self._standing.release_write(datetime.now(UTC))
             if write is None:
                 return True
             with suppress(StatusError):

@@ -218,7 +218,7 @@ class Standing:
         """Return the state without a known version, because a request was refused or its outcome is unknown."""
         return replace(self, lease=None, is_absent=False)
 
-    def released(self, wall: datetime) -> Write | None:
+    def release_write(self, wall: datetime) -> Write | None:
         """Return the write that releases the Lease as client-go does; None if it is not held or not known here."""
         if self.lease is None or self.seen is None or self.seen.holder != self.identity:
             return None

@@ -164,7 +164,7 @@ class ResizeAttempt:
             return
         found = autoscaler_of(active_autoscalers(autoscalers), write.target)
         if found is not None:
-            owner = found.called
+            owner = found.full_name
             raise _RefusedError(f"{owner} writes its requests: {found.remedy}, or remove resize", owner)
 
     def _refuse_forbidden(self, namespace: str, before: dict[str, Any], after: dict[str, Any]) -> None:

@@ -178,7 +178,7 @@ def _inputs(configuration: Configuration, read_inputs: ReadInputsFor) -> Inputs:
         return Inputs()
     # These come first, since they may take long: facts that are read afterwards are still fresh when the decisions are
     # made.
-    connections = answering(connections_of(configuration), backends_asked_by(configuration))
+    connections = check_backends(connections_of(configuration), backends_asked_by(configuration))
     loads, usage = load_inputs(configuration, connections), usage_inputs(configuration, connections)
     asked = with_query_values(configuration, connections, Inputs())
     return replace(
@@ -217,7 +217,9 @@ def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:
     print(as_text(records, width=width, colour=is_coloured(), explain=values.boolean("explain")))  # noqa: T201 - likewise
 
 
-def answering(connections: Mapping[str, BackendConnection], wanted: Collection[str]) -> Mapping[str, BackendConnection]:
+def check_backends(
+    connections: Mapping[str, BackendConnection], wanted: Collection[str]
+) -> Mapping[str, BackendConnection]:
     """Return the connections to the wanted backends. Among several, those that do not answer have a `problem`."""
     chosen = {backend: each for backend, each in connections.items() if backend in wanted}
     if len(chosen) < 2:

@@ -102,7 +102,7 @@ def read_object(
     try:
         _check_policy(read.policy, found.namespace, settings)
         _check_series(read, settings)
-        subject = kind_of(read.policy.type).confined(
+        subject = kind_of(read.policy.type).for_object_namespace(
             read.subject, found.namespace, lambda query: _narrowed_query(query, found.namespace, settings)
         )
     except NotForObjectsError as error:

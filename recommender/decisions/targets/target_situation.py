@@ -44,7 +44,7 @@ class Situation:
         return None if self.last is None else self.last.replicas
 
     @property
-    def held(self) -> int | None:
+    def kept_value(self) -> int | None:
         """The value that a pause keeps: the last value, or else the current size; None if neither is known."""
         if self.last_replicas is not None:
             return self.last_replicas

@@ -76,7 +76,7 @@ def notes_on_sizes(policy: RecommendationPolicy, inputs: Inputs) -> tuple[str, .
         autoscaler = autoscaler_of(inputs.vertical_autoscalers, target)
         refusal = inputs.refusals.get((policy.name, target))
         # A write that is refused because of the autoscaler is reported with the target.
-        if autoscaler is not None and (refusal is None or refusal.owner != autoscaler.called):
+        if autoscaler is not None and (refusal is None or refusal.owner != autoscaler.full_name):
             found.append(note_about(autoscaler, "it" if len(targets) == 1 else str(target)))
     return some(found)
 
@@ -86,7 +86,7 @@ def note_about(found: ActiveAutoscaler, sized: str = "it") -> str:
     how, remedy = (
         ("startupBoost", "remove that") if found.only_boosts else (f"updateMode {found.mode}", "set that to Off")
     )
-    return f"{found.called} sizes {sized} too ({how}): {remedy}, or follow only one of them"
+    return f"{found.full_name} sizes {sized} too ({how}): {remedy}, or follow only one of them"
 
 
 def _sizes_a_container(spec: Mapping[str, Any]) -> bool:

@@ -121,7 +121,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
 
         return may_be_group(target, groups, cluster.objects)
 
-    def placed(self, settings: ClusterSizeSettings, namespace: str) -> ClusterSizeSettings:
+    def for_own_namespace(self, settings: ClusterSizeSettings, namespace: str) -> ClusterSizeSettings:
         """Return the settings, with this namespace added to those in which a Cluster Autoscaler is looked for."""
         known = settings.node_groups.autoscaler_namespaces
         if namespace in known:
@@ -207,7 +207,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         answer = answer_of(record)
         return () if answer is None else answer.notes
 
-    def logged(self, record: Record) -> Logged | None:
+    def log_line(self, record: Record) -> Logged | None:
         """Return the sizes of the groups; ages and counts are left out, since they change with every poll."""
         answer = answer_of(record)
         if answer is None:

@@ -77,7 +77,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
         if not settings.is_timezone_written:
             yield "days and weeks of its load are those of UTC, since it has no `timezone`"
 
-    def confined(
+    def for_object_namespace(
         self, settings: PredictiveSettings, namespace: str, narrow: Callable[[str], str]
     ) -> PredictiveSettings:
         """Return the settings with each query narrowed, and with `forEach` only for targets of the namespace."""

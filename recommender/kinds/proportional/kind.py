@@ -135,7 +135,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
             yield from rights_on_targets(targets)
             yield from rights_in_namespaces({target.namespace for target in targets})
 
-    def confined(
+    def for_object_namespace(
         self,
         settings: ProportionalSettings,
         namespace: str,  # noqa: ARG002 - as RecommendationKind has it

@@ -150,7 +150,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         """Return the table of the requests of many targets."""
         return request_lines(records, width)
 
-    def logged(self, record: Record) -> Logged | None:
+    def log_line(self, record: Record) -> Logged | None:
         """Return what the log says about the requests; None if the record has none."""
         found = _sizes_of(record)
         return None if found is None else Logged((record.binding,), {"requests": record.message})

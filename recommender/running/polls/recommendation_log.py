@@ -45,7 +45,7 @@ class RecommendationLog:
         for record in records:
             if record.each is None:
                 kind = kind_named(record.type)
-                logged = None if kind is None else kind.logged(record)
+                logged = None if kind is None else kind.log_line(record)
                 facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
                 about = log_fields(record, {} if logged is None else logged.fields)
                 is_fault = logged is None and bool(_note_of(record))

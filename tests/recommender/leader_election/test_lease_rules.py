@@ -148,11 +148,11 @@ def test_a_leader_renews_without_a_read_and_all_others_read_first() -> None:
 
 
 def test_a_lease_is_released_as_by_client_go() -> None:
-    write = NEW.wrote(lease("me"), 0.0, 0.0).released(WALL)
+    write = NEW.wrote(lease("me"), 0.0, 0.0).release_write(WALL)
     assert write is not None
     assert write.record == LeaseRecord("", 1, STAMP, STAMP, 3)
-    assert NEW.released(WALL) is None
-    assert NEW.observed(lease("other"), 0.0).released(WALL) is None
+    assert NEW.release_write(WALL) is None
+    assert NEW.observed(lease("other"), 0.0).release_write(WALL) is None
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ RECORD = Record(
 
 
 def logged(record: Record) -> Mapping[str, object]:
-    found = kind_of(record.type).logged(record)
+    found = kind_of(record.type).log_line(record)
     return {} if found is None else found.fields
 
 
