@@ -18,6 +18,8 @@ _INDENT: Final = "  "
 
 OUTPUT_FLAG: Final = output_flag("yaml")
 
+_UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
+
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
@@ -95,3 +97,12 @@ def _wrapped_lines(text: str, indent: str = "") -> Iterator[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def ago(moment: float, now: float) -> str:
+    """Return how long ago a time was, in the largest unit of which at least two have passed, such as `3 min ago`."""
+    passed = max(now - moment, 0.0)
+    for size, unit in _UNITS:
+        if passed >= 2 * size:
+            return f"{passed // size:.0f} {unit} ago"
+    return f"{passed:.0f} s ago"

@@ -21,8 +21,8 @@ from recommender.kinds.cluster_size.reading.entry import BESIDE, check_entry
 from recommender.kinds.cluster_size.shown.document import size_keys
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
 from recommender.kinds.cluster_size.shown.explain_details import explained_lines
-from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason
 from recommender.kinds.cluster_size.shown.metrics import SIZE_FAMILIES, size_samples
+from recommender.kinds.cluster_size.shown.pod_and_node_texts import kept_by_reason
 from recommender.kinds.cluster_size.shown.table import size_lines
 from recommender.kinds.kind import Logged, Needs, RecommendationKind, ScaleClaim
 from recommender.kinds.predictive.kind import PredictiveKind

@@ -29,7 +29,7 @@ from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.proportional.parameters import DriverQuery, ParametersConfigMap, ProportionalSettings
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
 from recommender.kinds.proportional.written_sizes import calculate_written_sizes
-from recommender.kinds.resizing.resize_rights import rights_in_namespaces, rights_on_targets
+from recommender.kinds.resizing.resize_settings import rights_in_namespaces, rights_on_targets
 from recommender.outputs.metric_text import Samples, of_recommendation, of_target
 
 if TYPE_CHECKING:

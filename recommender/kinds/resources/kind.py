@@ -10,8 +10,7 @@ from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
 from recommender.kinds.kind import RESOURCE_FAMILIES, Logged, Needs, RecommendationKind, SeparateTargets
 from recommender.kinds.resizing.resize_reader import resize_problems
-from recommender.kinds.resizing.resize_rights import plural_of, rights_in_namespaces, rights_on_targets
-from recommender.kinds.resizing.resize_settings import API_VERSION
+from recommender.kinds.resizing.resize_settings import API_VERSION, plural_of, rights_in_namespaces, rights_on_targets
 from recommender.kinds.resources.calculate import UsageCalculation
 from recommender.kinds.resources.container_requests import RequestSizes
 from recommender.kinds.resources.resources_memory import ResourcesMemory

@@ -17,11 +17,10 @@ from adapter.foundation.time.timestamps import seconds_of
 from adapter.metrics.readings.explain.explanation import Explanation
 from recommender.decisions.texts.times import rfc3339
 from recommender.kubectl.reader import NotRead, Reader, object_path
-from recommender.kubectl.report import Report, ReportSection
+from recommender.kubectl.report import Report, ReportSection, ago
 from recommender.kubectl.why.controller_version import ControllerBehaviour, controller_behaviour, succeeded_sentences
 from recommender.kubectl.why.next_sync import AMBIGUOUS_SELECTOR, NextSync, next_sync
 from recommender.kubectl.why.observed import RESOURCE, AskedMetric, MetricsApis
-from recommender.kubectl.why.relative_times import ago
 
 GROUP: Final = "autoscaling"
 PLURAL: Final = "horizontalpodautoscalers"

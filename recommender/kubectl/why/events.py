@@ -8,8 +8,7 @@ from typing import Any, Final
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.time.timestamps import seconds_of
 from recommender.kubectl.reader import NotRead, Reader, object_path
-from recommender.kubectl.report import ReportSection
-from recommender.kubectl.why.relative_times import ago
+from recommender.kubectl.report import ReportSection, ago
 
 _MOST: Final = 8
 

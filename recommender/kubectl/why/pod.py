@@ -11,10 +11,9 @@ from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.time.timestamps import seconds_of
 from recommender.kubectl.reader import NotRead, Reader, object_path
 from recommender.kubectl.recommendations import Recommendations, unread_of
-from recommender.kubectl.report import Report, ReportSection
+from recommender.kubectl.report import Report, ReportSection, ago
 from recommender.kubectl.why.events import events_of, events_section
 from recommender.kubectl.why.observed import CUSTOM, FORM_ERRORS, RESOURCE, of_another_form
-from recommender.kubectl.why.relative_times import ago
 
 _MOST_METRICS: Final = 20
 """At most this many custom metrics are requested for one pod."""

@@ -16,10 +16,9 @@ from recommender.decisions.targets.scaled_objects import as_autoscaler
 from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, size_change_text
 from recommender.kubectl.reader import NotRead, Reader, object_path
 from recommender.kubectl.recommendations import Recommendations, unread_of
-from recommender.kubectl.report import Report, ReportSection
+from recommender.kubectl.report import Report, ReportSection, ago
 from recommender.kubectl.why.autoscaler import GROUP, PLURAL
 from recommender.kubectl.why.events import events_of, events_section
-from recommender.kubectl.why.relative_times import ago
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of, first_names
 from recommender.decisions.texts.record_texts import figure_text, money_text
-from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason, kept_reason
 from recommender.kinds.cluster_size.shown.pod_and_node_texts import (
     GAP,
     MOST_ROWS,
     by_reason,
     first_of,
+    kept_by_reason,
+    kept_reason,
     pods_text,
     section_lines,
 )

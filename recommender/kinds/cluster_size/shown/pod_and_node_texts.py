@@ -1,9 +1,10 @@
-"""Pods, nodes and lines as text for people: many pods of one workload are one item, and no line is too wide."""
+"""Pods, nodes and lines as text for people: what is alike is one item, and no line is too wide."""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.grouping import group_values
@@ -14,8 +15,10 @@ from recommender.kinds.cluster_size.future.headroom import HEADROOM_NAMESPACE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from recommender.kinds.cluster_size.model.answer import KeptNode
     from recommender.kinds.cluster_size.model.pod_places import PodName
     from recommender.kinds.kind import Paint
+
 
 _WIDTH: Final = 80
 """The width of a line if that of the terminal is not known."""
@@ -92,3 +95,28 @@ def nodes_text(nodes: Sequence[str]) -> str:
     if set(counts.values()) == {1}:
         return first_names(counts)
     return first_names(f"{name} ({count})" if len(counts) > 1 else name for name, count in counts.items())
+
+
+@dataclass(frozen=True, slots=True)
+class KeptForReason:
+    """Nodes that stay for the same reason."""
+
+    reason: str
+    """The identifier, such as `NotUnderutilized`."""
+    nodes: tuple[str, ...]
+    example: str
+    """The whole reason of the first node, with its pod."""
+
+
+def kept_by_reason(kept: Iterable[KeptNode]) -> tuple[KeptForReason, ...]:
+    """Return the reasons, the most frequent first."""
+    reasons = group_values((node.reason.partition(":")[0], node) for node in kept)
+    return tuple(
+        KeptForReason(reason, tuple(node.node for node in nodes), kept_reason(nodes[0]))
+        for reason, nodes in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+
+
+def kept_reason(node: KeptNode) -> str:
+    """Return why a node stays, with the pod that keeps it."""
+    return node.reason if node.pod is None or str(node.pod) in node.reason else f"{node.reason} (pod {node.pod})"

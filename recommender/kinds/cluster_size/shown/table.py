@@ -13,12 +13,12 @@ from adapter.foundation.reports.counts import count_of, first_names
 from recommender.decisions.texts.record_texts import money_text
 from recommender.kinds.cluster_size.model.answer import KeptNode
 from recommender.kinds.cluster_size.model.pod_places import NodeState, PlaceKind, PodOrigin
-from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason
 from recommender.kinds.cluster_size.shown.pod_and_node_texts import (
     alike_text,
     by_reason,
     by_workload,
     first_of,
+    kept_by_reason,
     nodes_text,
     pods_text,
     section_lines,
