@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CONFIG_MAP_KEY: Final = "priorities"
 """Key of the ConfigMap `cluster-autoscaler-priority-expander` that holds the YAML text."""
-_LEAST: Final = 0
+_LEAST: Final = -1
 """Lower priorities are never chosen, as in `expander/priority`."""
 
 

@@ -195,7 +195,9 @@ def test_broken_priorities_are_refused_with_the_location(text: str, expected: st
         pytest.param({10: ("1$",)}, ["a1", "b1"], "left out, because they have no priority: c2", id="unmatched"),
         pytest.param({10: ("1$",), 20: ("b",)}, ["b1"], "priority 20", id="overlapping"),
         pytest.param({10: ("zzz",)}, ["a1", "b1", "c2"], "so all of them stay", id="none"),
-        pytest.param({-1: ("a",)}, ["a1", "b1", "c2"], "so all of them stay", id="negative"),
+        pytest.param({-1: ("a",)}, ["a1"], "priority -1, the highest", id="lowest that counts"),
+        pytest.param({-1: ("a",), 0: ("b",)}, ["b1"], "priority 0, the highest", id="above the lowest"),
+        pytest.param({-2: ("a",)}, ["a1", "b1", "c2"], "so all of them stay", id="below the lowest"),
     ],
 )
 def test_the_highest_priority_with_a_pattern_in_the_name_wins(
