@@ -50,6 +50,19 @@ def comes_with_the_node(
     return is_static_pod(pod, node_uid)
 
 
+def one_of_each(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
+    """Return one pod of each DaemonSet, as a new node has, and all other pods.
+
+    While a DaemonSet is updated, a node may have two of its pods; the one that is not ending, or the newer one, counts.
+    """
+    found: dict[tuple[str, str, str], ClusterPod] = {}
+    for pod in pods:
+        daemon_set = _daemon_set(pod)
+        key = pod.namespace, daemon_set, "" if daemon_set else pod.name
+        found[key] = max(found.get(key, pod), pod, key=lambda one: (not one.is_terminating, one.bound_at or 0.0))
+    return tuple(found.values())
+
+
 def daemon_pods(workloads: Iterable[WorkloadFacts]) -> tuple[ClusterPod, ...]:
     """Return a pod of each DaemonSet, as its controller creates it, in the order in which they are placed.
 

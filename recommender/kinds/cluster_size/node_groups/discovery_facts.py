@@ -11,7 +11,13 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.resources import amounts_of, extended_resources
-from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node, daemon_pods, pods_on, would_run
+from recommender.kinds.cluster_size.node_groups.daemon_sets import (
+    comes_with_the_node,
+    daemon_pods,
+    one_of_each,
+    pods_on,
+    would_run,
+)
 from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS, PODS, best_example, template_of_node
 
 if TYPE_CHECKING:
@@ -68,7 +74,8 @@ class DiscoveryFacts:
         offered = () if stated is None else extended_resources(stated)
         example = best_example(present, self.now, self.passing, offered)
         if example is not None:
-            made = template_of_node(group, example, self.companions.get(example.name, ()), self.passing)
+            companions = one_of_each(self.companions.get(example.name, ()))
+            made = template_of_node(group, example, companions, self.passing)
             return _shared_out(replace(made, pods=would_run(made.node, made.pods, self.daemons)), self.trusted)
         return None if stated is None else self.stated_template(stated, source)
 

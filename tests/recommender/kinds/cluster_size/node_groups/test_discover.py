@@ -178,6 +178,24 @@ def test_daemon_sets_run_on_a_template_that_they_select_and_tolerate(scheduling:
     assert len(group.template.pods) == runs
 
 
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param({"old": (100.0, 990.0)}, "old", id="not-replaced-yet"),
+        pytest.param({"old": (950.0, 990.0), "new": (900.0, None)}, "new", id="one-ends"),
+        pytest.param({"new": (900.0, None), "old": (100.0, None)}, "new", id="both-run"),
+    ],
+)
+def test_a_new_node_has_one_pod_of_a_daemon_set_that_is_being_updated(
+    found: dict[str, tuple[float, float | None]], expected: str
+) -> None:
+    owner = controller("d", "DaemonSet")
+    pods = tuple(pod(name, node="n1", controller=owner, created=at, deleted=end) for name, (at, end) in found.items())
+    group = group_of(static(), daemon_set("d"), pods=pods, nodes=(node("n1", labels=POOL_A),))
+    assert group.template is not None
+    assert [one.name for one in group.template.pods] == [expected]
+
+
 def test_a_daemon_set_without_room_on_a_template_takes_no_resources() -> None:
     stated = static(capacity={"cpu": 1000, "memory": GIB})
     group = group_of(
