@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from adapter.foundation.cluster.values.constraints import TaintEffect
+from adapter.foundation.cluster.values.state import Taint
+from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.scale_down.block_free_resources import requested_resources
 from recommender.kinds.cluster_size.scale_down.drainability import DrainOutcome, ignores_budgets
 from recommender.kinds.cluster_size.scale_down.reasons import BlockingPodReason, KeepReason
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.scale_down.pod_places import PodPlaces
 
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+_DRAINED: Final = Taint(TO_BE_DELETED_TAINT, "", TaintEffect.NO_SCHEDULE)
 _TOGETHER: Final = "no other node has room for it beside the pods that move already"
 
 _PodOfShape: TypeAlias = "tuple[ClusterPod, PodShape]"
@@ -159,14 +163,12 @@ class RemovalSimulator:
         return sorted(found, key=_size, reverse=True)
 
     def _empty(self, plan: DrainPlan, pods: Sequence[_PodOfShape], moves: list[Move]) -> Unremovable | None:
-        # A node that is being removed is still a domain of spread constraints while its pods are placed, as in the
-        # cluster.
+        info = self._snapshot.nodes[plan.node]
         is_domain = not all(self._places.is_independent(shape) for _, shape in pods)
+        self._snapshot.remove_node(plan.node)
         if is_domain:
-            for pod, _ in pods:
-                self._snapshot.evict(pod)
-        else:
-            self._snapshot.remove_node(plan.node)
+            # As in the cluster, a drained node is still a domain of spread constraints, unless they honor its taint.
+            self._snapshot.add_node(replace(info.node, taints=(*info.node.taints, _DRAINED)))
         for pod, shape in pods:
             target = self._places.place(pod, shape, plan.zone)
             if target is None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from adapter.foundation.cluster.values.constraints import PodScheduling
+import pytest
+
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, SpreadConstraint, Toleration
+from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK
 from recommender.kinds.cluster_size.scale_down.pod_places import PodPlaces
 from tests.recommender.kinds.cluster_size.builders import node, pod
+from tests.recommender.kinds.cluster_size.scale_down.harness import Harness
 
 
 def test_a_full_node_is_checked_once_for_all_workloads_with_the_same_requests() -> None:
@@ -39,3 +43,22 @@ def test_workloads_with_equal_requests_and_different_node_selectors_keep_their_o
 
 def selecting(disk: str) -> PodScheduling:
     return PodScheduling(node_selector=(("disk", disk),))
+
+
+@pytest.mark.parametrize(
+    ("policy", "tolerations", "removed"),
+    [
+        pytest.param("Ignore", (), [], id="ignored"),
+        pytest.param("Honor", (), ["n0", "n1"], id="honored"),
+        pytest.param("Honor", (Toleration("", "Exists"),), [], id="tolerated"),
+    ],
+)
+def test_a_drained_node_is_no_domain_of_a_spread_constraint_that_honors_its_taint(
+    policy: str, tolerations: tuple[Toleration, ...], removed: list[str]
+) -> None:
+    spread = SpreadConstraint(HOSTNAME_LABEL, 1, parse_selector("app=web"), honors_node_taints=policy == "Honor")
+    scheduling = PodScheduling(spread=(spread,), tolerations=tolerations)
+    web = (("n0", "p0"), ("n1", "p1"), ("n2", "p2"))
+    pods = [pod(its, node=on, labels={"app": "web"}, controller="web", scheduling=scheduling) for on, its in web]
+    decision = Harness(tuple(node(on) for on, _ in web), tuple(pods)).decide()
+    assert [one.node for one in decision.removals] == removed
