@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from adapter.foundation.cluster.values.virtual_nodes import is_of_virtual_kubelet
 from recommender.kinds.cluster_size.model.resources import capacity_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
@@ -47,12 +48,17 @@ def _totals(nodes: Iterable[ClusterNode]) -> Counter[str]:
 
     Nodes with equal amounts are grouped, and their amounts multiplied.
     """
-    kinds = Counter(tuple(counted_amounts(node).items()) for node in nodes)
+    kinds = Counter(tuple(_used_amounts(node).items()) for node in nodes)
     total: Counter[str] = Counter()
     for amounts, count in kinds.items():
         for resource, amount in amounts:
             total[resource] += amount * count
     return total
+
+
+def _used_amounts(node: ClusterNode) -> dict[str, int]:
+    """Return what a node uses up; what a node of virtual-kubelet states is not the size of a machine."""
+    return {NODES: 1} if is_of_virtual_kubelet(node) else counted_amounts(node)
 
 
 def counted_amounts(node: ClusterNode) -> dict[str, int]:

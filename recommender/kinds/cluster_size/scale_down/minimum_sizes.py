@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.cluster.values.virtual_nodes import is_of_virtual_kubelet
 from adapter.foundation.objects.amount_texts import amount_text
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from adapter.foundation.reports.counts import count_of
@@ -35,7 +36,8 @@ class Minimums:
         self._sizes = {name: group.sure_size for name, group in groups.items()}
         stated = {_CORES: limits.min_cores, _MEMORY: limits.min_memory_bytes}
         self._least = {what: least for what, least in stated.items() if least}
-        self._totals = {what: sum(map(_AMOUNTS[what], nodes)) for what in self._least}
+        machines = [node for node in nodes if not is_of_virtual_kubelet(node)] if self._least else []
+        self._totals = {what: sum(map(_AMOUNTS[what], machines)) for what in self._least}
 
     def is_smallest(self, group: str) -> bool:
         """Return whether no node of the group may be removed."""

@@ -67,5 +67,11 @@ def test_all_nodes_count_against_limits_and_the_rest_is_never_negative() -> None
     assert quota_of(limits, nodes) == {"nodes": 1, "cpu": 2, "memory": 0, "nvidia.com/gpu": 12}
 
 
+def test_a_node_of_virtual_kubelet_counts_as_a_node_and_its_amounts_do_not_count() -> None:
+    nodes = [node("a", "4", "1Gi"), node("virtual", "10k", "4Ti", labels={"type": "virtual-kubelet"})]
+    limits = SizeLimits(max_nodes=3, max_cores=9, max_memory_bytes=2 << 30)
+    assert quota_of(limits, nodes) == {"nodes": 1, "cpu": 5, "memory": 1 << 30}
+
+
 def test_without_limits_nothing_is_limited() -> None:
     assert check_quota(quota_of(SizeLimits(), [node("a")]), {"nodes": 1, "cpu": 1}, 10_000).allowed == 10_000

@@ -229,9 +229,11 @@ def test_deletions_in_progress_count_against_parallelism_and_sizes() -> None:
 def test_minimum_sizes_of_groups_and_of_the_cluster_are_both_kept() -> None:
     names = [f"n{number:02}" for number in range(5)]
     assert len(due(replace(empty(5, waits=False), groups=(group("g", names, least=2),)).decide())) == 3
-    cores = replace(empty(5, waits=False), limits=SizeLimits(min_cores=9)).decide()
+    virtual = node("virtual", "10k", labels={"type": "virtual-kubelet"})
+    cluster = replace(empty(5, waits=False), nodes=(*empty(5).nodes, virtual))
+    cores = replace(cluster, limits=SizeLimits(min_cores=9)).decide()
     assert len(due(cores)) == 2
-    assert set(kept(cores).values()) == {"MinimalResourceLimitExceeded"}
+    assert set(kept(cores).values()) == {"MinimalResourceLimitExceeded", "NotAutoscaled"}
     memory = replace(empty(5, waits=False), limits=SizeLimits(min_memory_bytes=64 << 30)).decide()
     assert len(due(memory)) == 1
 
