@@ -93,7 +93,7 @@ def _decide(
     return ScaleUp(
         increases={name: count for name, count in sorted(state.increases.items()) if count},
         steps=tuple(state.steps),
-        reasons=_group_reasons(state, left_out, has_pending=bool(old)) if explains else {},
+        reasons=_group_reasons(state, left_out, remaining, has_pending=bool(old)) if explains else {},
         unschedulable=(*remaining.pods, *pending.left_out, *left_out_pods((pod, NOT_LOOKED_AT) for pod in beyond)),
         places=tuple(found_places(awaited_a_place, pending.drained, situation, snapshot, state)) if explains else (),
         waiting=pod_names(waiting),
@@ -193,6 +193,8 @@ class _LeftPending:
     pods: tuple[UnschedulablePods, ...]
     limits: tuple[str, ...]
     """Names of the limits that keep groups from holding some of these pods."""
+    beyond_rounds: frozenset[str] = frozenset()
+    """The groups that could hold some of these pods in a further round."""
 
 
 def _left_pending(
@@ -210,6 +212,7 @@ def _left_pending(
     pods = group_values((group.shape, pod) for group in groups for pod in group.pods)
     found: list[UnschedulablePods] = []
     limits: dict[str, None] = {}
+    beyond_rounds: set[str] = set()
     sought: list[PodShape] = []
     for shape, alike in pods.items():
         never = placer.filter_of(shape).problem
@@ -224,12 +227,13 @@ def _left_pending(
         refused = {name: each[shape] for name, each in refusals.items() if each[shape]}
         small = {name: obstacle for name, obstacle in obstacles.items() if name not in refused}
         limits |= dict.fromkeys(obstacle.step for obstacle in small.values() if obstacle.step)
+        beyond_rounds.update(name for name, obstacle in small.items() if obstacle is _ROUNDS)
         reasons = {name: obstacle.reason for name, obstacle in small.items()}
         all_reasons = {**left_out, **{name: ", ".join(map(str, each)) for name, each in refused.items()}, **reasons}
         sentence = missing.sentence(shape, refused, reasons)
         names = pod_names(pods[shape])
         found.append(UnschedulablePods(names, dict(sorted(all_reasons.items())), missing=sentence))
-    return _LeftPending(tuple(found), tuple(limits))
+    return _LeftPending(tuple(found), tuple(limits), frozenset(beyond_rounds))
 
 
 def _without_reasons(groups: Iterable[PodGroup]) -> _LeftPending:
@@ -237,7 +241,9 @@ def _without_reasons(groups: Iterable[PodGroup]) -> _LeftPending:
     return _LeftPending(tuple(UnschedulablePods(pod_names(group.pods), {}) for group in groups), ())
 
 
-def _group_reasons(state: SizingState, left_out: Mapping[str, str], *, has_pending: bool) -> dict[str, str]:
+def _group_reasons(
+    state: SizingState, left_out: Mapping[str, str], remaining: _LeftPending, *, has_pending: bool
+) -> dict[str, str]:
     """Return by group why it grows or not, in one sentence each."""
     reasons = dict(left_out)
     for name, group in state.groups.items():
@@ -246,6 +252,8 @@ def _group_reasons(state: SizingState, left_out: Mapping[str, str], *, has_pendi
             reasons[name] = "; ".join([*state.reasons[name], *filter(None, [state.obstacles.get(name)])])
         elif obstacle is not None and (has_pending or name in state.obstacles):
             reasons[name] = obstacle.reason
+        elif name in remaining.beyond_rounds:
+            reasons[name] = _ROUNDS.reason
         elif has_pending:
             reasons[name] = "another node would not help: none of the remaining pods fits"
         else:

@@ -71,7 +71,8 @@ def test_one_round_gives_the_single_decision_of_the_peer() -> None:
     ]
     answer = decided(situation(groups, pods=waiting), rounds=1, expanders=("most-pods",))
     assert answer.increases == {"large": 1}
-    assert answer.unschedulable[0].groups["small"] == "one more node would do, but the limit of rounds is reached"
+    limit = "one more node would do, but the limit of rounds is reached"
+    assert (answer.unschedulable[0].groups["small"], answer.reasons["small"]) == (limit, limit)
 
 
 def test_if_a_group_is_full_the_next_one_gets_the_rest() -> None:
