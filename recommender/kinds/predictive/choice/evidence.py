@@ -46,7 +46,7 @@ def larger_odds(weights: FloatArray, evidence: FloatArray, prior: FloatArray) ->
     The weights give larger odds after a few large gains, as with steps of half an hour; the evidence after many small
     ones.
     """
-    return np.maximum(odds_of_models(weights, prior), odds_of_models(evidence, paired_weights(prior)))
+    return np.maximum(odds_of_models(weights, prior), odds_of_models(evidence, prior))
 
 
 def growth_of_odds(before: FloatArray, after: FloatArray) -> FloatArray:

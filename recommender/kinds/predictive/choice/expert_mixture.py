@@ -16,9 +16,9 @@ from recommender.kinds.predictive.choice.decided import DecidedWeights, Decision
 from recommender.kinds.predictive.choice.evidence import after_gains, growth_of_odds, larger_odds, paired_weights
 from recommender.kinds.predictive.choice.experts import (
     LEAST_SHORT_STEPS_A_DAY,
+    JudgedPeriod,
     experts_of,
     least_short_steps_a_day,
-    sizes_at,
     usual_of,
     worth_of_replica,
 )
@@ -91,6 +91,7 @@ class ExpertMixture:
         self._given = tuple(proofs[place] if place < len(proofs) else None for place in range(series))
         self._resumption = resumption_of(self._given, self._clock)
         self.experts = replace(self.experts, begins=self._resumption.begins(self.experts))
+        self._priors = self._priors_of_decisions()
         self.proofs: tuple[SeriesProof | None, ...] = (None,) * series
         """The proof of each series, set once all decisions have been made; None while a series is too young."""
 
@@ -115,23 +116,20 @@ class ExpertMixture:
 
     def _decision_fields(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         """Return the fields of `DecidedWeights` for one decision."""
-        state, begins = self._state, self.begins(number)
+        state, prior, judged = self._state, self._priors[number], self._judged_period(number)
         # Thousands of decisions in a row mostly take the time of calls to numpy: one for both costs, and `np.array`,
         # which is several times as quick as `np.stack` for rows of a few numbers.
-        prior = self._prior(number, begins)
         weights = shared_weights(np.array([state.weights, state.tried_weights]), prior, self._share)
         evidence = shared_weights(np.array([state.evidence, state.tried_evidence]), paired_weights(prior), self._share)
         state.weights, state.tried_weights = weights
         state.evidence, state.tried_evidence = evidence
         state.levels = self._proof_levels(weights, evidence, prior)
         if state.weights[:, :-1].any():
-            experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
-            state.ratio = self._bills.ratio(state, number, experts, rival, self._headroom_shares)
+            state.ratio = self._bills.ratio(state, number, judged, self._headroom_shares)
             if self._task.budget_ratio is None:
-                both = sizes_at(np.array([state.ratio, self._configured]), experts, rival)
-                state.sizes, state.tried_sizes = np.where(begins < number, both, 0.0)
+                state.sizes, state.tried_sizes = judged.sizes(np.array([state.ratio, self._configured]))
             else:
-                state.sizes = np.where(begins < number, sizes_at(state.ratio, experts, rival), 0.0)
+                state.sizes = judged.sizes(state.ratio)
         else:
             state.ratio = self._bills.first_ratio(number, len(state.ratio))
         self._resumption.resume(state, number, self.experts.names)
@@ -141,10 +139,10 @@ class ExpertMixture:
         acting = self._acting_weights(weights, prior)
         self._headroom_shares = np.where(is_tried, 1.0, acting[:, -1])
         sizes = np.where(is_tried[:, np.newaxis], state.tried_sizes, state.sizes)
-        return self._paid_for(number, weights, acting, sizes, prior)
+        return self._paid_for(number, weights, acting, sizes, judged)
 
     def _paid_for(
-        self, number: int, weights: FloatArray, acting: FloatArray, sizes: FloatArray, prior: FloatArray
+        self, number: int, weights: FloatArray, acting: FloatArray, sizes: FloatArray, judged: JudgedPeriod
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         """Return the fields of `DecidedWeights` for one decision; `weights` and `acting` are those at the proven cost.
 
@@ -152,7 +150,7 @@ class ExpertMixture:
         a worse record than constant headroom of the same mean cost, headroom stands in for the models, until they have
         proven themselves again.
         """
-        state, options = self._state, self._options
+        state, options, prior = self._state, self._options, self._priors[number]
         wanted = self._bills.acting_ratio(state)
         if self._task.budget_ratio is not None:
             return weights, acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
@@ -176,10 +174,7 @@ class ExpertMixture:
             acting = headroom_in(is_unproven, self._acting_weights(weights, prior))
             paid = np.where(is_unproven, mean, paid)
         if (differs := paid != wanted).any() and state.weights[:, :-1].any():
-            begins = self.begins(number)
-            experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
-            found = np.where(begins < number, sizes_at(paid, experts, rival), 0.0)
-            sizes = np.where(differs[:, np.newaxis], found, sizes)
+            sizes = np.where(differs[:, np.newaxis], judged.sizes(paid), sizes)
         stands_in = is_worse & acting[:, :-1].any(axis=1)
         acting = headroom_in(stands_in, acting)
         self._in_force = DecisionInForce(acting, sizes, paid, usual.saved)
@@ -192,9 +187,8 @@ class ExpertMixture:
         last, state = self.headroom.stretch(number - 1, number), self._state
         paid, rival = last.at(np.array([decision.ratio, state.record.ratio]))
         if decision.weights[:, :-1].any():
-            paid = sums_of_parts(
-                self.experts.family.stretch(number - 1, number).at(decision.sizes), decision.weights, paid
-            )
+            parts = self.experts.family.stretch(number - 1, number).at(decision.sizes)
+            paid = sums_of_parts(parts, decision.weights, paid)
         state.record = state.record.after(
             paid,
             rival,
@@ -220,9 +214,9 @@ class ExpertMixture:
         """Return the decision after which the period that decision `number` judges begins."""
         return max(0, number - self._judged)
 
-    def begins(self, number: int) -> IntArray:
-        """Return the decision after which the judged period of each expert begins, shape (series, experts)."""
-        return np.minimum(np.maximum(max(0, number - self._judged), self.experts.begins), number)
+    def begins(self, number: IntArray | int) -> IntArray:
+        """Return the decision after which the judged period of each expert begins, shape (…, series, experts)."""
+        return np.minimum(np.maximum(np.maximum(0, number - self._judged), self.experts.begins), number)
 
     def _learn(self, number: int) -> None:
         """Change the weights by each expert's loss since the last decision, relative to headroom of the same cost."""
@@ -271,11 +265,15 @@ class ExpertMixture:
         worth = worth_of_replica(self.load, begin, number, int(DAY_SECONDS / self.seconds_between))
         return usual_of(self.headroom.stretch(begin, number), ratio, seconds, least, worth)
 
-    def _prior(self, number: int, begins: IntArray) -> FloatArray:
-        """Return the weights that experts have before anything is known about them; 0 for experts that take no part."""
+    def _priors_of_decisions(self) -> FloatArray:
+        """Return the weights that experts have before anything is known about them; 0 for experts that take no part.
+
+        The weights have the shape (decisions, series, experts + 1).
+        """
+        numbers = np.arange(len(self.load))[:, np.newaxis, np.newaxis]
         least = self._options.least_seconds / self.seconds_between
-        known = (number > self.experts.begins) & (number >= self.experts.begins + least)
-        bound_ratios = self.experts.bound_ratios(begins, number, self.scales[0].every)
+        known = (numbers > self.experts.begins) & (numbers >= self.experts.begins + least)
+        bound_ratios = self.experts.bound_ratios(self.begins(numbers), self.scales[0].every)
         takes_part: BoolArray = known & (bound_ratios <= self._options.most_bound_ratio)
         return prior_weights(takes_part, self._options.headroom_prior)
 
@@ -295,7 +293,9 @@ class ExpertMixture:
         """Return the weights of the acting experts, of which all models need a proof."""
         return acting_weights(weights, prior, self._state.levels, self._options.least_weight)
 
-    def _headroom_of_each(self, begins: IntArray, number: int) -> Period:
-        """Return what headroom cost over each expert's judged period; sums of shape (series, experts, numbers, 1)."""
+    def _judged_period(self, number: int) -> JudgedPeriod:
+        """Return what each expert, and headroom beside it, cost over its judged period."""
+        begins = self.begins(number)
         before = self._headroom_costs[begins, np.arange(len(begins))[:, np.newaxis]]
-        return Period(self.headroom.numbers, self._headroom_costs[number][:, np.newaxis] - before)
+        rival = Period(self.headroom.numbers, self._headroom_costs[number][:, np.newaxis] - before)
+        return JudgedPeriod(self.experts.family.stretch(begins, number), rival, begins < number)

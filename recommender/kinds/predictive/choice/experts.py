@@ -43,10 +43,14 @@ class Experts:
     bound_steps: FloatArray
     """How many forecasts were at their bound, up to each decision; shape (decisions, series, experts)."""
 
-    def bound_ratios(self, begins: IntArray, end: int, every: int) -> FloatArray:
-        """Return the shares of forecasts that were at their bound from `begins` on, shape (series, experts)."""
-        before = of_each(self.bound_steps, begins)
-        return np.asarray((self.bound_steps[end] - before) / np.maximum(1, (end - begins) * every))
+    def bound_ratios(self, begins: IntArray, every: int) -> FloatArray:
+        """Return the shares of forecasts that were at their bound from `begins` on, up to each decision.
+
+        Both have the shape (decisions, series, experts).
+        """
+        decisions = np.arange(len(begins))[:, np.newaxis, np.newaxis]
+        steps = np.maximum(1, (decisions - begins) * every)
+        return np.asarray((self.bound_steps - of_each(self.bound_steps, begins)) / steps)
 
     def newest(self, number: int, began: IntArray) -> IntArray:
         """Return the decision at which the newest model of each series, except `BEGINNER`, joined; shape (series,).
@@ -83,6 +87,25 @@ def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: S
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedPeriod:
+    """What each expert, and headroom beside it, cost over the period for which the expert is judged."""
+
+    experts: Period
+    rival: Period
+    """Families of shape (series, experts), like `experts`; their sums contain only the cost."""
+    has_begun: BoolArray
+    """Which experts are judged at all, shape (series, experts)."""
+
+    def sizes(self, ratio: FloatArray) -> FloatArray:
+        """Return the scale of each model's room that costs as much as headroom of a ratio, shape (…, series, experts).
+
+        The ratios have the shape (…, series), and a model that is not judged yet has the scale 0.
+        """
+        cost = self.rival.at(ratio[..., np.newaxis])[..., COST]
+        return np.where(self.has_begun, self.experts.at_cost(cost), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Usual:
     """The loss of plain headroom of the same bill in a usual day, for each series; it is the unit of losses."""
 
@@ -94,8 +117,8 @@ class Usual:
     """The short steps and the missing share that one more replica for one step saves, shape (…, series, 2)."""
 
     def doubt(self, days: float) -> FloatArray:
-        """Return headroom's usual short steps and missing share in this many days, shape (…, series, 2)."""
-        return np.stack([self.tau, self.theta], axis=-1) * days
+        """Return headroom's usual short steps and missing share in this many days, shape (series, 2)."""
+        return np.array([self.tau, self.theta]).T * days
 
     def losses(self, sums: FloatArray) -> FloatArray:
         """Return the losses of stretches, shape (…, series, experts, 3), in days of headroom's usual shortage."""
@@ -150,11 +173,3 @@ def missing_share(sums: FloatArray) -> FloatArray:
     """Return the mean share of the need that short steps leave unmet, from sums of shape (…, 3); 1 if none is short."""
     tau = sums[..., TAU]
     return np.where(tau > 0, sums[..., THETA] / np.where(tau > 0, tau, 1.0), 1.0)
-
-
-def sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:
-    """Return the scale of each model's room that costs as much as headroom of a ratio, shape (…, series, experts).
-
-    The ratios have the shape (…, series).
-    """
-    return experts.at_cost(rival.at(ratio[..., np.newaxis])[..., COST])

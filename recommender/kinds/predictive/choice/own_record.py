@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.kinds.predictive.arrays import limited
 from recommender.kinds.predictive.choice.shortage_sums import COST, TAU
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class OwnRecord:
         kept = 1 - 1 / most_decisions
         dearer = acted[:, COST:TAU] - rival[:, COST:TAU]
         return OwnRecord(
-            self.ratio + (paid - self.ratio) / np.clip(decisions, 1.0, most_decisions),
+            self.ratio + (paid - self.ratio) / limited(decisions, 1.0, most_decisions),
             self.short * kept + acted[:, TAU:],
             np.maximum(0.0, self.expected * kept + rival[:, TAU:] - saved * dearer),
             self.regained,

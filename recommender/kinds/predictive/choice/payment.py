@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.kinds.predictive.arrays import limited
+
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.choice.options import ChoiceOptions
@@ -29,16 +31,16 @@ def paid_ratio(
     which the shortage of past actions exceeds that of headroom. Changes in the first week are not charged, since too
     little is known then.
     """
-    part = np.clip((options.unpaid_ratio - excess) / options.unpaid_ratio, 0.0, 1.0)
+    part = limited((options.unpaid_ratio - excess) / options.unpaid_ratio, 0.0, 1.0)
     most = np.maximum(mean * options.far_ratio, _LEAST_RISE)
-    near = np.where(is_young, wanted, np.clip(wanted, mean / options.far_ratio, most))
+    near = np.where(is_young, wanted, limited(wanted, mean / options.far_ratio, most))
     return np.where(part < 1, mean + (near - mean) * part, near)
 
 
 def part_of_way(paid: FloatArray, configured: FloatArray, bill: FloatArray) -> FloatArray:
     """Return how far the paid headroom has moved from the configured one to that of the bill, from 0 to 1."""
     whole = bill - configured
-    return np.clip(np.where(whole > 0, (paid - configured) / np.where(whole > 0, whole, 1.0), 1.0), 0.0, 1.0)
+    return limited(np.where(whole > 0, (paid - configured) / np.where(whole > 0, whole, 1.0), 1.0), 0.0, 1.0)
 
 
 def needed_odds(part: FloatArray, proof_odds: float) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recommender.kinds.predictive.arrays import limited
 from recommender.kinds.predictive.simulation.serving import desired_replicas, needed_replicas, simulate
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ class Period:
 
         If there are several numbers for each family, their dimensions come before those of the families.
         """
-        low = self._within(np.searchsorted(self.numbers, number, side="right") - 1)
+        low = self._within(self.numbers.searchsorted(number, side="right") - 1)
         first = self.numbers[low]
-        part = np.minimum(np.maximum((number - first) / (self.numbers[low + 1] - first), 0.0), 1.0)
+        part = limited((number - first) / (self.numbers[low + 1] - first), 0.0, 1.0)
         sums, rows = self._rows()
         below, above = sums[rows, low], sums[rows, low + 1]
         return np.asarray(below + np.asarray(part)[..., np.newaxis] * (above - below))
@@ -51,11 +52,10 @@ class Period:
         # If several numbers cost the same, the last of them is meant.
         part = np.where(rise > 0, (cost - below) / np.where(rise > 0, rise, 1.0), np.where(cost >= above, 1.0, 0.0))
         first, second = self.numbers[low], self.numbers[low + 1]
-        return np.asarray(first + np.minimum(np.maximum(part, 0.0), 1.0) * (second - first))
+        return np.asarray(first + limited(part, 0.0, 1.0) * (second - first))
 
     def _within(self, low: IntArray) -> IntArray:
         """Return the places, limited to those that are followed by another place."""
-        # A few times as quick as `np.clip`, which counts where each decision of days is played.
         return np.minimum(np.maximum(low, 0), len(self.numbers) - 2)
 
     def _rows(self) -> tuple[FloatArray, IntArray]:

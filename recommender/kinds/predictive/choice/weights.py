@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.kinds.predictive.arrays import limited
+
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
 
@@ -24,19 +26,20 @@ _GAINED: Final = 1 + 1e-9
 
 
 def prior_weights(takes_part: BoolArray, headroom: float) -> FloatArray:
-    """Return the weights before anything is known, from the models that take part, shape (series, experts).
+    """Return the weights before anything is known, from the models that take part, shape (…, experts).
 
     The last weight is that of headroom: `headroom`, or 1 if no model takes part. Models share the rest equally.
     """
-    count = takes_part.sum(axis=1, keepdims=True)
+    count = takes_part.sum(axis=-1, keepdims=True)
     each = (1.0 - headroom) / np.maximum(count, 1)
-    return np.concatenate([np.where(takes_part, each, 0.0), np.where(count > 0, headroom, 1.0)], axis=1)
+    return np.concatenate([np.where(takes_part, each, 0.0), np.where(count > 0, headroom, 1.0)], axis=-1)
 
 
 def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatArray:
     """Return the weights after a loss of each expert; shape (…, experts), each with a sum of 1."""
-    least = np.where(weights > 0, losses, np.inf).min(axis=-1, keepdims=True)
-    found = weights * np.exp(-rate * np.where(weights > 0, losses - least, 0.0))
+    counts = weights > 0
+    least = np.where(counts, losses, np.inf).min(axis=-1, keepdims=True)
+    found = weights * np.exp(-rate * np.where(counts, losses - least, 0.0))
     return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
@@ -98,6 +101,8 @@ def acting_weights(weights: FloatArray, prior: FloatArray, levels: IntArray, lea
 
 def headroom_in(series: BoolArray, acting: FloatArray) -> FloatArray:
     """Return the acting weights, with all weight on headroom for the marked series."""
+    if not series.any():
+        return acting
     return np.where(series[:, np.newaxis], np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)
 
 
@@ -113,6 +118,6 @@ def weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
     high = np.minimum(low + 1, places.shape[1] - 1)
     below, above = places[rows, low], places[rows, high]
     gap = above - below
-    part = np.minimum(np.maximum(np.where(gap > 0, (_HALF - below) / np.where(gap > 0, gap, 1.0), 0.0), 0.0), 1.0)
+    part = limited(np.where(gap > 0, (_HALF - below) / np.where(gap > 0, gap, 1.0), 0.0), 0.0, 1.0)
     first, second = values[rows, low], values[rows, high]
     return np.asarray((first + part * (second - first))[:, 0])
