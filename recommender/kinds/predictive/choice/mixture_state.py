@@ -118,7 +118,7 @@ class Resumption:
     @property
     def first(self) -> int:
         """Return the first decision that must be made in this history."""
-        return max(0, int(self.numbers.min(initial=0)))
+        return max(0, min(self.numbers.tolist(), default=0))
 
     def begins(self, experts: Experts) -> IntArray:
         """Return the decision from which each model has had an effect; negative if it was made before this history."""

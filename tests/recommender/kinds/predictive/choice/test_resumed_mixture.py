@@ -103,6 +103,18 @@ def test_a_mixture_without_its_proof_has_different_weights() -> None:
     assert np.abs(whole.decided.weights[-1] - anew.decided.weights[-1]).max() > 0.01
 
 
+@pytest.mark.parametrize("is_resumed", [True, False])
+def test_decisions_before_the_states_of_all_series_are_not_made_again(*, is_resumed: bool) -> None:
+    rng = np.random.default_rng(5)
+    history = random_loads(rng, 3)
+    uppers = random_forecasts(history, rng)
+    proofs = played(history, uppers, 0, history.steps, TASK).mixture.proofs
+    given = proofs if is_resumed else (*proofs[:-1], None)
+    weights = played(history, uppers, 0, history.steps, TASK, given).decided.weights
+    resumed = len(weights) - 1 - int(np.ceil(OPTIONS.kept_seconds / OPTIONS.decide_seconds))
+    assert bool((weights[:resumed] == weights[resumed]).all()) is is_resumed
+
+
 def test_a_state_with_steps_of_one_second_is_resumed() -> None:
     rng = np.random.default_rng(5)
     history = random_loads(rng, 3)
