@@ -14,7 +14,7 @@ from recommender.kinds.predictive.rolling_forecasts import RollingOptions
 from recommender.kinds.predictive.simulation.frontier import compare, frontier
 from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, simulate
-from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS
+from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, with_values
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
@@ -39,7 +39,12 @@ def run(history: LoadHistory, forecasts: Forecasts | None = None) -> AutoRun:
     return run_auto(history, {"seasonal": forecasts or of_yesterday(history)}, TASK, FLEET)
 
 
-def versus_headroom(capacity: FloatArray, history: LoadHistory, first_day: int) -> Comparison:
-    judged = JudgedLoad(history.values[0], np.arange(history.steps) >= first_day * DAY_STEPS, FLEET)
+def together(*histories: LoadHistory) -> LoadHistory:
+    """Return the loads as series of one history: their choices take hardly more time than those of one load."""
+    return with_values(histories[0], np.concatenate([each.values for each in histories]))
+
+
+def versus_headroom(capacity: FloatArray, history: LoadHistory, first_day: int, series: int = 0) -> Comparison:
+    judged = JudgedLoad(history.values[series], np.arange(history.steps) >= first_day * DAY_STEPS, FLEET)
     found = measure(judged, simulate(desired_replicas(capacity, FLEET.load_per_replica), FLEET))
     return compare(found, frontier(judged, found.replica_hours))

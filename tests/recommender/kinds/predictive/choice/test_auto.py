@@ -24,6 +24,7 @@ from tests.recommender.kinds.predictive.choice.auto_runs import (
     TASK,
     of_yesterday,
     run,
+    together,
     versus_headroom,
 )
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, random_walk, with_values
@@ -69,25 +70,26 @@ def test_plain_headroom_is_used_until_a_model_has_been_judged() -> None:
     assert found.decisions[0].reason is ChoiceReason.NOTHING_KNOWN
 
 
-@pytest.mark.parametrize("room", [1.2, 1.3, 1.4])
-def test_the_configured_headroom_acts_where_a_forecast_only_adds_noise(room: float) -> None:
-    history = random_walk(12)
+def test_the_configured_headroom_acts_where_a_forecast_only_adds_noise() -> None:
+    history, rooms = random_walk(12), (1.2, 1.3, 1.4)
     noise = np.random.default_rng(3).lognormal(0.0, 0.15, history.values.shape)
-    found = run(history, Forecasts(history.values, history.values * room * noise))
-    assert set(found.in_use[8 * DAY_STEPS :]) == {"headroom"}
-    assert found.decisions[-1].blend == Blend(HEADROOM_RATIO)
-    versus = versus_headroom(found.capacity, history, 6)
-    assert (versus.tau_under_versus_headroom or 0.0) <= 1.05
-    assert (versus.theta_under_versus_headroom or 0.0) <= 1.05
+    walks = together(*[history] * len(rooms))
+    upper = np.concatenate([history.values * room * noise for room in rooms])
+    played = PlayedChoices(walks, {"seasonal": Forecasts(walks.values, upper)}, TASK, FLEET)
+    for series, room in enumerate(rooms):
+        assert set(played.leaders[played.numbers()[8 * DAY_STEPS :], series]) == {1}, f"headroom leads at {room}"
+        assert played.last_choice(series).blend == Blend(HEADROOM_RATIO), room
+        versus = versus_headroom(played.capacity[series], history, 6)
+        assert (versus.tau_under_versus_headroom or 0.0) <= 1.05, room
+        assert (versus.theta_under_versus_headroom or 0.0) <= 1.05, room
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_random_walk_with_few_shortages_gets_only_plain_headroom(seed: int) -> None:
+def test_a_random_walk_with_few_shortages_gets_only_plain_headroom() -> None:
     """In a walk, one short step more or less is a large ratio, so only proven models may act."""
-    history = random_walk(10, seed)
+    history = together(*(random_walk(10, seed) for seed in range(6)))
     rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
-    found = run_auto(history, {**rules, "seasonal": of_yesterday(history)}, TASK, FLEET)
-    np.testing.assert_allclose(found.capacity, history.values[0] * (1 + HEADROOM_RATIO))
+    played = PlayedChoices(history, {**rules, "seasonal": of_yesterday(history)}, TASK, FLEET)
+    np.testing.assert_allclose(played.capacity, history.values * (1 + HEADROOM_RATIO))
 
 
 def test_a_proven_model_acts_until_its_odds_are_reversed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,9 +21,13 @@ from tests.recommender.kinds.predictive.choice.auto_runs import (
     RARE_FITS,
     TASK,
     of_yesterday,
+    together,
     versus_headroom,
 )
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, random_walk, with_values
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
 
 
 def test_models_proven_only_at_the_configured_cost_act_at_that_cost() -> None:
@@ -42,51 +47,56 @@ def test_models_proven_only_at_the_configured_cost_act_at_that_cost() -> None:
     assert versus.tau_under_versus_headroom < 0.9
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_late_rise_of_the_cost_is_covered_by_earlier_gains_of_models(seed: int) -> None:
+def test_a_late_rise_of_the_cost_is_covered_by_earlier_gains_of_models() -> None:
     """Headroom of 10% for ten days and 28% afterwards is short more often than headroom of the mean cost throughout."""
     day = np.arange(22 * DAY_STEPS) / DAY_STEPS
-    noise = np.random.default_rng(seed).lognormal(0.0, 0.1, len(day))
-    cycle = 1000 * (1 + 0.6 * np.sin(2 * np.pi * day)) * noise
-    history = with_values(bursts_every_day(22), cycle[np.newaxis])
+    noise = np.stack([np.random.default_rng(seed).lognormal(0.0, 0.1, len(day)) for seed in (0, 1)])
+    history = with_values(bursts_every_day(22), 1000 * (1 + 0.6 * np.sin(2 * np.pi * day)) * noise)
     rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
     forecasts = {**rules, "seasonal": of_yesterday(history, 1.2)}
-    versus = versus_headroom(PlayedChoices(history, forecasts, TASK, FLEET).capacity[0], history, 8)
-    assert (versus.tau_under_versus_headroom or 0.0) <= 1.0
-    assert (versus.theta_under_versus_headroom or 0.0) <= 1.0
+    played = PlayedChoices(history, forecasts, TASK, FLEET)
+    for seed in range(len(noise)):
+        versus = versus_headroom(played.capacity[seed], history, 8, seed)
+        assert (versus.tau_under_versus_headroom or 0.0) <= 1.0, seed
+        assert (versus.theta_under_versus_headroom or 0.0) <= 1.0, seed
 
 
-@pytest.mark.parametrize(("seed", "strays"), [(1, 4), (4, 4), (9, 2)])
-def test_models_proven_too_late_to_afford_do_not_act_at_a_lower_cost(seed: int, strays: int) -> None:
-    """Jobs need four times the load, some at random times: most of the room for these is wasted."""
+def jobs_at_any_time(days: int, seed: int, strays: int) -> FloatArray:
+    """Return a load with three jobs a day that need four times the load, and as many as `strays` at random times."""
     rng = np.random.default_rng(seed)
-    days = 16
     load = np.full(days * DAY_STEPS, 40.0)
     begins = [day * DAY_STEPS + 20 + 48 * job + rng.normal(0, 2) for day in range(days) for job in range(3)]
     begins.extend(rng.integers(0, len(load) - 9, days * strays))
     for begin in begins:
         load[int(begin) : int(begin) + int(rng.integers(3, 9))] += 120.0
-    history = with_values(bursts_every_day(days), (load * rng.lognormal(0.0, 0.08, len(load)))[np.newaxis])
+    return np.asarray(load * rng.lognormal(0.0, 0.08, len(load)))
+
+
+def test_models_proven_too_late_to_afford_do_not_act_at_a_lower_cost() -> None:
+    """Most of the room for jobs at random times is wasted."""
+    loads = [jobs_at_any_time(16, *each) for each in ((1, 4), (4, 4), (9, 2))]
+    history = with_values(bursts_every_day(16), np.stack(loads))
     rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
     around = np.fmax.reduce([np.roll(of_yesterday(history, 1.0).upper, shift, axis=1) for shift in range(-6, 7)])
     around[:, : 2 * DAY_STEPS] = np.nan
     played = PlayedChoices(history, {**rules, "seasonal": Forecasts(around, around)}, TASK, FLEET)
-    versus = versus_headroom(played.capacity[0], history, 8)
-    assert (versus.tau_under_versus_headroom or 0.0) <= 1.02
-    assert (versus.theta_under_versus_headroom or 0.0) <= 1.02
+    for series in range(len(loads)):
+        versus = versus_headroom(played.capacity[series], history, 8, series)
+        assert (versus.tau_under_versus_headroom or 0.0) <= 1.02, series
+        assert (versus.theta_under_versus_headroom or 0.0) <= 1.02, series
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_models_act_again_once_they_have_proven_themselves_again(seed: int) -> None:
+def test_models_act_again_once_they_have_proven_themselves_again() -> None:
     """After two bad hours the record is bad for three days, while models gain nearly a usual day on each of them."""
-    history = bursts_every_day(14, seed)
+    history = together(*(bursts_every_day(14, seed) for seed in (1, 2, 3)))
     upper = of_yesterday(history, 1.2).upper.copy()
     upper[:, 7 * DAY_STEPS : 7 * DAY_STEPS + 12] = 0.0
     played = PlayedChoices(history, {"seasonal": Forecasts(upper, upper)}, TASK, FLEET)
-    (stood,) = np.nonzero(played.decided.stands_in[:, 0])
-    assert 7 * DAY_STEPS < stood[0] < 7.1 * DAY_STEPS
-    assert 1.5 * DAY_STEPS < len(stood) < 2.6 * DAY_STEPS
-    assert (np.diff(stood) == 1).all(), "once"
+    for series, stands_in in enumerate(played.decided.stands_in.T):
+        (stood,) = np.nonzero(stands_in)
+        assert 7 * DAY_STEPS < stood[0] < 7.1 * DAY_STEPS, series
+        assert 1.5 * DAY_STEPS < len(stood) < 2.6 * DAY_STEPS, series
+        assert (np.diff(stood) == 1).all(), f"{series}: once"
 
 
 def test_the_cost_of_the_first_week_is_not_charged() -> None:
@@ -99,13 +109,13 @@ def test_the_cost_of_the_first_week_is_not_charged() -> None:
 
 
 def test_parts_of_a_mixture_cost_the_same_whatever_room_they_forecast() -> None:
-    history = bursts_every_day(12)
-    hours = []
-    for room in (1.1, 1.3):
-        forecasts = of_yesterday(history, room)
-        choice = run_auto(history, {"seasonal": forecasts}, replace(TASK, budget_ratio=0.4), FLEET).decisions[-1]
-        alone = Blend(0.0, (Part("seasonal", 1.0, choice.blend.parts[0].scale),))
-        capacity = alone.capacity(history.values[0], {"seasonal": forecasts.upper[0]}, HEADROOM_RATIO)
+    history, hours = bursts_every_day(12), []
+    upper = np.concatenate([of_yesterday(history, room).upper for room in (1.1, 1.3)])
+    forecasts = {"seasonal": Forecasts(upper, upper)}
+    played = PlayedChoices(together(history, history), forecasts, replace(TASK, budget_ratio=0.4), FLEET)
+    for series in range(len(upper)):
+        alone = Blend(0.0, (Part("seasonal", 1.0, played.last_choice(series).blend.parts[0].scale),))
+        capacity = alone.capacity(history.values[0], {"seasonal": upper[series]}, HEADROOM_RATIO)
         fleet = simulate(desired_replicas(capacity, FLEET.load_per_replica), FLEET)
         hours.append(fleet.asked[5 * DAY_STEPS :].sum())
     assert hours[0] == pytest.approx(hours[1], rel=0.02)
