@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from random import Random
 
-    from adapter.metrics.rulebook.model import Plan
     from tests.support.plan_samples import AskedPrometheus
 
 _PODS = Resource("", "v1", "pods", "pod", "Pod", namespaced=True)
@@ -166,18 +165,20 @@ class Tally:
 def try_template(prometheus: AskedPrometheus, metric: Metric, requesters: Sequence[Asked], tally: Tally) -> None:
     """Compare each proven plan of a metric with the exact query, for these requesters."""
     tally.templates += 1
-    kind = _plan(metric, requesters[0]).kind
+    keys = [_keys(metric, asked) for asked in requesters]
+    plans = {each: plan_of(metric, each) for each in set(keys)}
+    kind = plans[keys[0]].kind
     tally.wide += kind is PlanKind.WIDE
     tally.namespace += kind is PlanKind.NAMESPACE
     tally.exact += kind is PlanKind.EXACT
-    for asked in requesters:
-        for proven in _plan(metric, asked).proven - {PlanKind.EXACT}:
+    for asked, own in zip(requesters, keys, strict=True):
+        for proven in plans[own].proven - {PlanKind.EXACT}:
             _compare(prometheus, metric, asked, proven, tally)
 
 
 def try_refused(prometheus: AskedPrometheus, metric: Metric, requesters: Sequence[Asked], tally: Tally) -> None:
     """Find out whether a refused wide plan would have been right for all these requesters, with at least one value."""
-    refused = [asked for asked in requesters if PlanKind.WIDE not in _plan(metric, asked).proven]
+    refused = [asked for asked in requesters if PlanKind.WIDE not in plan_of(metric, _keys(metric, asked)).proven]
     if not refused:
         return
     any_values = False
@@ -208,8 +209,9 @@ def difference_of(
     return None if same else Difference(metric.rule.metrics_query.text, kind, asked, exact, wider), exact
 
 
-def _plan(metric: Metric, asked: Asked) -> Plan:
-    return plan_of(metric, asked.selector.keys if metric.resource is None else frozenset())
+def _keys(metric: Metric, asked: Asked) -> frozenset[str]:
+    """Return the labels of the selector that the plan depends on."""
+    return asked.selector.keys if metric.resource is None else frozenset()
 
 
 def _compare(prometheus: AskedPrometheus, metric: Metric, asked: Asked, kind: PlanKind, tally: Tally) -> None:
