@@ -75,6 +75,14 @@ def test_pending_pods_are_removed_first_and_then_the_newest(replicas: int, left:
     assert found.pods == ()
 
 
+def test_a_pod_whose_creation_is_unknown_is_as_old_as_its_binding() -> None:
+    pods = tuple(replace(web(name, "n1"), facts=None, bound_at=at) for name, at in (("web-a", 1.0), ("web-b", 2.0)))
+    cluster = replace(CLUSTER, pods=Observed(pods, 5.0))
+    found = cluster_under_assumptions(cluster, WhatIf((Assumption("shop", "web", 1),)))
+
+    assert names(found.cluster) == [("web-a", "n1")]
+
+
 def test_the_nomination_of_a_pod_of_a_removed_node_is_cleared() -> None:
     former = web("web-d", "n1")
     assert former.facts is not None
