@@ -62,6 +62,7 @@ CONSTRAINTS = (
     PodScheduling(node_selector=((ZONE, "x"),), host_ports=(HostPort("TCP", "0.0.0.0", 80),)),
     PodScheduling(node_terms=(NodeSelectorTerm(name_not_in=("g1-new-1",)),)),
     PodScheduling(claims=("data",)),
+    PodScheduling(node_terms=(NodeSelectorTerm((Requirement(HOSTNAME_LABEL, Operator.NOT_IN, ("g1-new-1",)),)),)),
 )
 OWN = (
     (),
@@ -176,6 +177,7 @@ def labelled(its: NodeGroup, **labels: str) -> NodeGroup:
         ([alike(number) for number in range(20)], CONSTRAINTS[5], 20),
         ([labelled(alike(number), rack=f"r{number}") for number in range(20)], OVER_HOSTS, 1),
         ([alike(number) for number in range(20)], CONSTRAINTS[7], 20),
+        ([alike(number) for number in range(20)], CONSTRAINTS[9], 20),
     ],
     ids=[
         "alike",
@@ -187,6 +189,7 @@ def labelled(its: NodeGroup, **labels: str) -> NodeGroup:
         "topology-that-differs",
         "labels-that-no-pod-reads",
         "names-that-pods-read",
+        "hostnames-that-pods-read",
     ],
 )
 def test_groups_that_are_alike_to_the_pods_are_estimated_once(
