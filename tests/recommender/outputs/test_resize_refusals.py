@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from recommender.decisions.constraints.pauses import ANNOTATION
 from recommender.outputs.pending_writes import RequestedSize
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.outputs.resized_server import (
@@ -119,3 +120,28 @@ def test_a_template_is_not_written_if_the_namespace_would_forbid_its_pods(
     assert outcome.result is (ScaleResult.REFUSED if message else ScaleResult.OK), outcome.message
     assert message in outcome.message
     assert bool(at.written) is not bool(message)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "wanted", "expected", "message"),
+    [
+        ("false", 500, ScaleResult.OK, ""),
+        ("true", 500, ScaleResult.REFUSED, f"paused by the annotation {ANNOTATION}"),
+        ("up", 500, ScaleResult.OK, ""),
+        ("up", 1500, ScaleResult.UNCHANGED, ""),
+        ("down", 500, ScaleResult.UNCHANGED, ""),
+        ("down", 1500, ScaleResult.OK, ""),
+        ("1970-01-01T00:16:40Z", 500, ScaleResult.OK, ""),
+        ("1970-01-01T00:16:41Z", 500, ScaleResult.REFUSED, f"paused by the annotation {ANNOTATION}"),
+        ("soon", 500, ScaleResult.REFUSED, f"paused by the annotation {ANNOTATION}, which cannot be read: "),
+    ],
+)
+def test_a_pause_that_the_workload_has_since_the_decision_stops_its_direction(
+    annotation: str, wanted: int, expected: ScaleResult, message: str
+) -> None:
+    at = server("StatefulSet", pod("a"))
+    at.objects[f"{APPS}/statefulsets/web"]["metadata"]["annotations"] = {ANNOTATION: annotation}
+    outcome = resize(at, "StatefulSet", RequestedSize("app", "cpu", wanted), wall=1000.0)
+    assert outcome.result is expected, outcome.message
+    assert outcome.message.startswith(message)
+    assert bool(at.written) is (expected is ScaleResult.OK)
