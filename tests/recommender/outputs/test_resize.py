@@ -225,7 +225,9 @@ def test_a_limit_of_memory_shrinks_after_everything_else() -> None:
     ],
 )
 def test_a_limit_of_memory_waits_until_the_kubelet_has_done_the_rest(condition: str, expected: ScaleResult) -> None:
-    at = server("StatefulSet", with_conditions(pod("a", **GIB), condition))
+    both = pod("a", **GIB)
+    both["spec"]["containers"].append({"name": "proxy"} | GIB)
+    at = server("StatefulSet", with_conditions(both, condition))
     assert resize(at, "StatefulSet", RequestedSize("app", "memory", 2**29)).result is expected
 
 
@@ -259,9 +261,15 @@ def test_a_resize_that_the_kubelet_fails_to_carry_out_is_refused() -> None:
     assert not at.written
 
 
-def test_memory_that_the_kubelet_cannot_lower_does_not_keep_cpu_from_growing() -> None:
+@pytest.mark.parametrize(("reason", "seen", "memory"), [("Error", 2, "1Gi"), ("Error", 1, "512Mi"), ("", 2, "512Mi")])
+def test_memory_that_the_kubelet_cannot_lower_does_not_keep_cpu_from_growing(
+    reason: str, seen: int, memory: str
+) -> None:
     # The kubelet carries out nothing of a pod while one of its limits of memory is below its use.
-    at = server("StatefulSet", below_use(pod("a", **HALF_A_GIB)))
+    document = below_use(pod("a", **HALF_A_GIB))
+    document["metadata"]["generation"], document["status"]["observedGeneration"] = 2, seen
+    document["status"]["conditions"][1]["reason"] = reason
+    at = server("StatefulSet", document)
     outcome = resize(at, "StatefulSet", *GROWS_AND_SHRINKS)
     assert outcome.result is ScaleResult.OK, outcome.message
-    assert stated(at, "a") == [{"cpu": "1500m", "memory": "1Gi"}]
+    assert stated(at, "a") == [{"cpu": "1500m", "memory": memory}]
