@@ -71,6 +71,22 @@ def test_a_failed_resize_of_a_pod_does_not_affect_others(error: StatusError, exp
     assert at.written.keys() == {f"{PODS}/b/resize"}
 
 
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("status", {"phase": "Succeeded"}),
+        ("status", {"phase": "Failed"}),
+        ("metadata", {"deletionTimestamp": "2026-11-21T06:00:00Z"}),
+    ],
+)
+def test_a_pod_that_has_ended_or_is_being_deleted_is_not_resized(part: str, change: dict[str, str]) -> None:
+    gone = pod("b")
+    gone[part] |= change
+    at = server("StatefulSet", pod("a"), gone)
+    assert resize(at).result is ScaleResult.OK
+    assert at.written.keys() == {f"{PODS}/a/resize"}
+
+
 RESTARTS = {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}
 ELSEWHERE = {"resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]}
 
