@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adapter.foundation.objects.quantities import parse_quantity
 from recommender.outputs.pending_writes import RequestedSize, Resizing, StepLimit
 from recommender.outputs.resize_documents import (
+    can_be_resized,
     is_worth_a_write,
     manager_of_resources,
     objects_controlled_by,
@@ -158,6 +159,23 @@ def test_a_manager_that_keeps_writing_resources_owns_them(manager: str, expected
     assert manager_of_resources(workload, ("argocd-*",)) == expected
     replicas_alone = {"metadata": {"managedFields": [{"manager": manager, "fieldsV1": {"f:spec": {"f:replicas": {}}}}]}}
     assert not manager_of_resources(replicas_alone, ("*",))
+
+
+@pytest.mark.parametrize("part", ["requests", "limits"])
+@pytest.mark.parametrize(
+    ("status", "able"),
+    [
+        ({"containerStatuses": [{}], "resources": {}}, True),
+        ({"containerStatuses": [{}]}, False),
+        ({}, True),
+    ],
+    ids=["reported", "not reported", "not started"],
+)
+def test_a_pod_with_resources_of_its_own_is_resized_only_by_a_kubelet_that_reports_them(
+    part: str, status: dict[str, Any], *, able: bool
+) -> None:
+    spec = {"containers": [container({"cpu": "1"})], "resources": {part: {"cpu": "2"}}}
+    assert can_be_resized({"spec": spec, "status": status}, resizing(RequestedSize("app", "cpu", 500))) is able
 
 
 def test_only_objects_with_a_controller_reference_are_controlled() -> None:
