@@ -123,6 +123,25 @@ def test_a_template_is_not_written_if_the_namespace_would_forbid_its_pods(
 
 
 @pytest.mark.parametrize(
+    ("kind", "spec", "status", "needed"),
+    [
+        ("StatefulSet", {}, {}, 3500),
+        ("StatefulSet", {"replicas": 3}, {"readyReplicas": 3}, 4500),
+        ("DaemonSet", {}, {"observedGeneration": 1, "desiredNumberScheduled": 3, "updatedNumberScheduled": 3}, 4500),
+    ],
+)
+def test_a_quota_counts_all_pods_that_a_new_template_creates(
+    kind: str, spec: dict[str, int], status: dict[str, int], needed: int
+) -> None:
+    at = server(kind, in_place=False, status=status)
+    at.objects[f"{APPS}/{kind.lower()}s/web"]["spec"] |= spec
+    for allowed, expected in ((needed - 1, ScaleResult.REFUSED), (needed, ScaleResult.OK)):
+        at.objects[QUOTAS]["items"] = [FULL | {"spec": {"hard": {"requests.cpu": f"{allowed}m"}}}]
+        outcome = resize(at, kind, RequestedSize("app", "cpu", 1500))
+        assert outcome.result is expected, outcome.message
+
+
+@pytest.mark.parametrize(
     ("annotation", "wanted", "expected", "message"),
     [
         ("false", 500, ScaleResult.OK, ""),
