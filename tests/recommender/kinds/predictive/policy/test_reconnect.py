@@ -39,6 +39,8 @@ def held(loads: list[tuple[float, float]]) -> list[float | None]:
         ([(0, 100), (10, 50), (20, 30)], [None, 120, 120]),
         # A load that stays at zero is not a fall.
         ([(0, 0), (10, 0)], [None, None]),
+        # A load may be in thousands of connections.
+        ([(0, 0.9), (10, 0.6)], [None, 120]),
         # The clock was set back.
         ([(0, 100), (10, 50), (-3600, 50)], [None, 120, 120]),
     ],
