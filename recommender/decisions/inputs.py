@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterPod, ClusterState, Observed, Unknown
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
     from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
+
+
+HELD_SECONDS: Final = 900.0
+"""How long after a write another recommender's size is left in place. Two recommenders that disagree then change it
+only twice in that time instead of at each poll, and one that was removed does not hold the target for longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def look_at_group_autoscalers(
 ) -> Iterator[Line]:
     """List the HPAs beside the node groups that are written, and yield a line for each that scales such a group.
 
-    Unlike a target, a group has no owner that `run` could find: it watches no HPAs in these namespaces.
+    `run` watches no HPAs in these namespaces: it notices one only while that changes the size.
     """
     policy = recommendation.policy
     if Output.SCALE not in policy.outputs:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recommender.decisions.inputs import Inputs, ReplacedSize, TargetState
-    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.policy_settings import Owners, RecommendationPolicy
     from recommender.decisions.record import TargetReference
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
@@ -182,14 +182,14 @@ def _refusal_for_state(
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
         return TargetRefusal(None, f"{target} cannot be looked up: the last answer is too old")
     state = observed.value
-    managers = state.replicas_managers or () if state else ()
-    managed = next((_managed_by(each) for each in managers if matches(each, policy.owners.managers)), None)
+    managed = refusal_for_managers(state.replicas_managers or () if state else (), policy.owners)
     # A state that is not looked up in each poll outlives the time for which the other size is left in place.
     replaced = state.replaced if state else None
-    return managed or (_refusal_after_replacement(replaced) if replaced and now < replaced.until else None)
+    return managed or (refusal_for_replaced_size(replaced) if replaced and now < replaced.until else None)
 
 
-def _refusal_after_replacement(own: ReplacedSize) -> TargetRefusal:
+def refusal_for_replaced_size(own: ReplacedSize) -> TargetRefusal:
+    """Return the refusal of a target whose size another recommender has replaced."""
     owner = "another recommender"
     # The other size is left out: it may follow a load, and each new message about one of many targets is an event.
     replaced = f"{owner} has replaced the {count_of(own.replicas, 'replica')} that this one wrote"
@@ -198,7 +198,11 @@ def _refusal_after_replacement(own: ReplacedSize) -> TargetRefusal:
     return TargetRefusal(owner, f"{replaced}, so {until}: {fix}", permits_equal_size=True)
 
 
-def _managed_by(manager: str) -> TargetRefusal:
+def refusal_for_managers(managers: Iterable[str], owners: Owners) -> TargetRefusal | None:
+    """Return the refusal if one of the field managers that wrote `spec.replicas` keeps writing it; else None."""
+    manager = next((each for each in managers if matches(each, owners.managers)), None)
+    if manager is None:
+        return None
     owner = f"field manager {manager}"
     fix = "let it ignore spec.replicas, or remove it from owners"
     return TargetRefusal(owner, f"{owner} keeps writing spec.replicas: {fix}")

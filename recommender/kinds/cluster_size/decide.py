@@ -9,6 +9,7 @@ from recommender.decisions.calculation import Calculation, InputMissingError, Ke
 from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.future.predicted_pods import future_pods
 from recommender.kinds.cluster_size.future.predictions import predictions_of
+from recommender.kinds.cluster_size.group_owners import with_group_owners
 from recommender.kinds.cluster_size.group_sizes import GroupSizes, SizeContext
 from recommender.kinds.cluster_size.health.failed_removals import with_failed_removals
 from recommender.kinds.cluster_size.health.times_without_facts import with_absence
@@ -57,6 +58,7 @@ class Sizing:
         before = settled_writes(before, groups, facts.writes, now, valid, known.confirmed, facts.began)
         before = with_failed_removals(before, known.cluster, now)
         groups = believed_sizes(groups, before, now) if facts.writes_sizes else groups
+        groups = with_group_owners(groups, policy.owners, before, now)
         situation = situation_of(known, groups, settings, inputs, before, now)
         future = future_pods(settings, predictions_of(settings, inputs, self.growths), situation, known.cluster)
         situation = replace(

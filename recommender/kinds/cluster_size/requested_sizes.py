@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from recommender.decisions.inputs import HELD_SECONDS
 from recommender.kinds.cluster_size.group_writes import group_target
 from recommender.kinds.cluster_size.health.requested_nodes import after_failure
-from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, known_seconds
+from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, WrittenSize, known_seconds
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import NOT_STORED
 
@@ -102,13 +103,14 @@ def settled_writes(
     the facts; None for now. `began` is the time since which this process decides; None if it is not known.
     """
     by_name = {group.name: group for group in groups.groups}
-    asked = dict(memory.asked)
+    asked, written = dict(memory.asked), dict(memory.written)
     for name, one in memory.asked.items():
         group = by_name.get(name)
         outcome = _outcome_of(one, group, outcomes)
         result = None if outcome is None else outcome.result
         if result in _WRITTEN or (group is not None and group.target_size == one.size):
             memory = _with_written_size(memory, name, one, group)
+            written[name] = WrittenSize(one.size, one.since)
             del asked[name]
             continue
         if group is not None and one.removes and not one.machines and group.target_size < one.before:
@@ -119,7 +121,8 @@ def settled_writes(
             memory = _with_failure(memory, name, one, outcome.message, now)
         if result is ScaleResult.REFUSED or now > _kept_until(one, group, valid_seconds, began):
             del asked[name]
-    return replace(memory, asked=asked)
+    written = {name: one for name, one in written.items() if now < one.since + HELD_SECONDS}
+    return replace(memory, asked=asked, written=written)
 
 
 def _kept_until(asked: AskedSize, group: NodeGroup | None, valid_seconds: float, began: float | None) -> float:
@@ -221,6 +224,7 @@ def with_asked_sizes(
     """
     by_target = {group_target(group): group for group in groups.groups}
     asked, sizes, has_removals = dict(memory.asked), dict(memory.sizes), False
+    written = dict(memory.written)
     for write in writes.writes:
         group = by_target[write.target]
         if write.replicas == group.target_size:
@@ -234,8 +238,9 @@ def with_asked_sizes(
         # What may be on its way to a provider began with the first request at this size.
         is_same_start = known is not None and group.provider is not None and known.before == group.target_size
         since = known.since if known is not None and is_same_start else now
+        written.pop(group.name, None)
         asked[group.name] = AskedSize(write.replicas, group.target_size, since, removes, machines)
         if removes:
             sizes[group.name] = write.replicas
             has_removals = True
-    return replace(memory, asked=asked, sizes=sizes), has_removals
+    return replace(memory, asked=asked, sizes=sizes, written=written), has_removals

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.sources.kubernetes.client import USER_AGENT
 from recommender.configuration.configured_targets import TargetIdentity, identity_of
-from recommender.decisions.inputs import ReplacedSize
+from recommender.decisions.inputs import HELD_SECONDS, ReplacedSize
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from recommender.outputs.pending_writes import PendingWrite
     from recommender.outputs.write_attempt import ScaleOutcome
     from recommender.running.inputs.input_gathering import ReadTargets, TargetInput
-
-HELD_SECONDS: Final = 900.0
-"""How long after a write another recommender's size is left in place. Two recommenders that disagree then change it
-only twice in that time instead of at each poll, and one that was removed does not hold the target for longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.commands.run.cluster_effects import cluster_effects
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.inputs import ReplacedSize, TargetState
+from recommender.decisions.inputs import HELD_SECONDS, ReplacedSize, TargetState
 from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
-from recommender.running.inputs.own_writes import HELD_SECONDS, OwnWrites
+from recommender.running.inputs.own_writes import OwnWrites
 from recommender.running.inputs.poll_plan import plan_of
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.decisions.harness import NOW, WEB

@@ -60,6 +60,15 @@ class ProviderReference:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeManager:
+    """A field manager that wrote `spec.replicas` of the object that holds a group's size."""
+
+    manager: str
+    time: float | None
+    """When it last changed its fields, in Unix seconds; None if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeTemplate:
     """A node that the group would add, with the pods that would be on it from the start."""
 
@@ -102,6 +111,7 @@ class NodeGroup:
     options: GroupOptions = field(default_factory=GroupOptions)
     scalable: TargetReference | None = None
     """The object that holds the size; None if there is none."""
+    size_managers: tuple[SizeManager, ...] = ()
     provider: ProviderReference | None = None
     """The provider that the size is written through; None if there is none."""
     autoscaler: str = ""

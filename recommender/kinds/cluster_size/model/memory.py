@@ -62,6 +62,14 @@ class AskedSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """The provider ids of failed machines that the new size deletes; no node is removed with them."""
 
 
+class WrittenSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The last size that this program wrote to a group."""
+
+    size: Count
+    since: Time
+    """When the size was requested."""
+
+
 class Absence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A time for which nothing is known of the cluster, because the API server was down or this program did not run."""
 
@@ -90,6 +98,8 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     asked: dict[str, AskedSize] = msgspec.field(default_factory=dict)
     """The sizes that are being written, by group. They are stored before the write, so that they survive a process that
     is killed."""
+    written: dict[str, WrittenSize] = msgspec.field(default_factory=dict)
+    """The last written sizes, by group; groups whose size is being written are absent."""
     unregistered_since: dict[str, dict[str, Time]] = msgspec.field(default_factory=dict)
     """Since when each machine, by group and provider id, has been seen without a node in every decision."""
     deleted_machines: dict[str, Time] = msgspec.field(default_factory=dict)
@@ -122,6 +132,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
             deleted_machines={one: min(time, now) for one, time in self.deleted_machines.items()},
             asked={name: one if one.since <= now else replace(one, since=now - 1) for name, one in self.asked.items()},
             back_offs={name: each.not_in_future(now) for name, each in self.back_offs.items()},
+            written={name: one for name, one in self.written.items() if one.since <= now},
             absences=tuple(each for each in self.absences if each.until <= now),
         )
 
@@ -146,6 +157,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
                 for name, each in self.requested.items()
             },
             asked={name: replace(one, since=one.since + seconds) for name, one in self.asked.items()},
+            written={name: replace(one, since=one.since + seconds) for name, one in self.written.items()},
             unregistered_since={name: later(its) for name, its in self.unregistered_since.items()},
             deleted_machines=later(self.deleted_machines),
             back_offs={
@@ -157,8 +169,11 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
 
     @property
     def stored(self) -> ClusterSizeMemory:
-        """Return what is stored: a restart simulates all nodes, and sees all machines without a node anew."""
-        return replace(self, unremovable_until={}, unregistered_since={})
+        """Return what is stored: a restart simulates all nodes, and sees all machines without a node anew.
+
+        Written sizes are left out, since earlier versions refuse a memory with a field that they do not know.
+        """
+        return replace(self, unremovable_until={}, unregistered_since={}, written={})
 
 
 def _not_after(time: float | None, now: float) -> float | None:

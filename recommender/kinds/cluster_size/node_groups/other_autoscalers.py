@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterState, JsonObject, ObjectKind
     from adapter.foundation.cluster.values.workloads import WorkloadFacts
+    from recommender.kinds.cluster_size.model.groups import SizeManager
 
 KARPENTER_LABEL: Final = "karpenter.sh/nodepool"
 _KARPENTER_OLD_LABEL: Final = "karpenter.sh/provisioner-name"
@@ -26,6 +27,8 @@ _LAST_UPDATED: Final = "cluster-autoscaler.kubernetes.io/last-updated"
 _SILENT_SECONDS: Final = 900.0
 """Cluster Autoscaler restarts itself after 10 minutes without a loop (`max-inactivity`), so after this time it is
 gone."""
+_FIELD_MANAGERS: Final = {"cluster-autoscaler": "Cluster Autoscaler", "kube-controller-manager": "an HPA"}
+"""Autoscalers by the field manager as which they write sizes."""
 _GROUP_NAME: Final = re.compile(r"^\s*(?:- )?[Nn]ame:\s*\"?([^\s\"]+)\"?\s*$", re.MULTILINE)
 
 
@@ -82,6 +85,15 @@ def karpenter_of(members: Iterable[str], nodes: Mapping[str, ClusterNode]) -> st
     """Return the name of Karpenter with its NodePool if it made one of the nodes; empty if it made none."""
     pools = sorted({pool for name in members if name in nodes and (pool := karpenter_pool(nodes[name]))})
     return f"Karpenter (NodePool {', '.join(pools)})" if pools else ""
+
+
+def writing_autoscaler(managers: Iterable[SizeManager], now: float) -> str:
+    """Return the name of the autoscaler that wrote the size of a group in the last 15 minutes; empty if none did."""
+    for each in managers:
+        name = _FIELD_MANAGERS.get(each.manager, "")
+        if name and each.time is not None and now - each.time <= _SILENT_SECONDS:
+            return f"{name} (field manager {each.manager}, which wrote spec.replicas at {rfc3339(each.time)})"
+    return ""
 
 
 def _published_autoscaler(config_maps: Iterable[JsonObject], now: float) -> SeenAutoscaler | None:

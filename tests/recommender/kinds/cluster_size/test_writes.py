@@ -12,7 +12,13 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import GroupWrites
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
-from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, restore_memory
+from recommender.kinds.cluster_size.model.memory import (
+    AskedSize,
+    ClusterSizeMemory,
+    RequestedNodes,
+    WrittenSize,
+    restore_memory,
+)
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
 from recommender.outputs.pending_writes import MachineRemoval, PendingWrite
 from recommender.outputs.scale_results import ScaleResult
@@ -70,9 +76,11 @@ def test_a_requested_size_starts_no_cool_down(
 @pytest.mark.parametrize("result", [ScaleResult.OK, ScaleResult.UNCHANGED])
 def test_a_written_size_has_nodes_on_their_way_and_starts_the_cool_down(result: ScaleResult) -> None:
     assert settled(asked(GROWS), outcome(result, 6)) == ClusterSizeMemory(
-        requested={"workers": RequestedNodes(6, NOW)}, last_scale_up=NOW
+        requested={"workers": RequestedNodes(6, NOW)}, written={"workers": WrittenSize(6, NOW)}, last_scale_up=NOW
     )
-    assert settled(asked(SHRINKS), outcome(result, 3)) == ClusterSizeMemory(last_delete=NOW)
+    assert settled(asked(SHRINKS), outcome(result, 3)) == ClusterSizeMemory(
+        written={"workers": WrittenSize(3, NOW)}, last_delete=NOW
+    )
 
 
 def test_a_killed_process_recognises_its_write_by_the_size_of_the_group() -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from recommender.decisions.inputs import ReplacedSize, TargetState
+from recommender.decisions.inputs import HELD_SECONDS, ReplacedSize, TargetState
 from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
-from recommender.running.inputs.own_writes import HELD_SECONDS, OwnWrites
+from recommender.running.inputs.own_writes import OwnWrites
 from tests.recommender.decisions.harness import NOW, WEB
 
 if TYPE_CHECKING:

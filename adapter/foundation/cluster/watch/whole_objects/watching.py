@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -22,13 +22,40 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.errors import KubernetesError
 
 
-class AnyMeta(
-    ObjectMeta,
-    gc=False,
-    rename={"created": "creationTimestamp", "deleted": "deletionTimestamp", "owners": "ownerReferences"},
-    omit_defaults=True,
-):
-    """The metadata of an object, without finalizers and `managedFields`, which may be larger than the rest."""
+class _SizeField(msgspec.Struct, gc=False, rename={"replicas": "f:replicas"}, omit_defaults=True):
+    replicas: dict[str, Any] | None = None
+
+
+class _SpecFields(msgspec.Struct, gc=False, rename={"spec": "f:spec"}, omit_defaults=True):
+    spec: _SizeField | None = None
+
+
+class FieldManager(msgspec.Struct, gc=False, rename={"fields": "fieldsV1"}, omit_defaults=True):
+    """Who wrote fields of an object and when; of the fields, only `spec.replicas` is kept."""
+
+    manager: str = ""
+    time: str | None = None
+    fields: _SpecFields | None = None
+
+    @property
+    def wrote_size(self) -> bool:
+        """Return whether the manager owns `spec.replicas`."""
+        return self.fields is not None and self.fields.spec is not None and self.fields.spec.replicas is not None
+
+
+_RENAMED: Final = {
+    "created": "creationTimestamp",
+    "deleted": "deletionTimestamp",
+    "owners": "ownerReferences",
+    "managed": "managedFields",
+}
+
+
+class AnyMeta(ObjectMeta, gc=False, rename=_RENAMED, omit_defaults=True):
+    """The metadata of an object, without finalizers, which may be larger than the rest.
+
+    Of `managedFields`, which may be larger still, a whole object keeps only the managers of `spec.replicas`.
+    """
 
     uid: str = ""
     annotations: dict[str, str] | None = None
@@ -36,6 +63,7 @@ class AnyMeta(
     deleted: str | None = None
     generation: int | None = None
     owners: list[dict[str, Any]] | None = None
+    managed: list[FieldManager] | None = None
 
 
 class AnyObjectForm(msgspec.Struct, omit_defaults=True):
@@ -50,6 +78,8 @@ class AnyObjectForm(msgspec.Struct, omit_defaults=True):
 
 def whole_object(resource: Resource, form: AnyObjectForm) -> JsonObject:
     """Return the object with its kind, which lists do not repeat in each item."""
+    if form.metadata.managed is not None:
+        form.metadata.managed = [each for each in form.metadata.managed if each.wrote_size] or None
     content: dict[str, object] = msgspec.to_builtins(form)
     spec = content.get("spec")
     if resource.kind == "Lease" and isinstance(spec, dict) and isinstance(spec.get("renewTime"), str):

@@ -30,12 +30,13 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
     group_name,
     is_opted_in,
     reference_of,
+    size_managers,
     target_size,
     write_problem,
 )
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
 from recommender.kinds.cluster_size.node_groups.fields import section, text
-from recommender.kinds.cluster_size.node_groups.other_autoscalers import karpenter_of
+from recommender.kinds.cluster_size.node_groups.other_autoscalers import karpenter_of, writing_autoscaler
 from recommender.kinds.cluster_size.node_groups.watched_kinds import objects_of
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, facts: Discov
         nodes=tuple(sorted(members.nodes)),
         price=stated.prices.get(name, stated.prices.get(text(one, "metadata", "name"))),
         scalable=reference_of(one),
+        size_managers=size_managers(one),
         deleting=tuple(sorted(members.deleting)),
         paused=_pause_reason(one, read),
     )
@@ -240,9 +242,9 @@ def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, fa
     Cluster Autoscaler opts groups in by the same annotations. So it manages each such group, unless its published
     status names its groups and this one is not among them, such as when it works with a cloud's own groups.
     """
-    karpenter = karpenter_of(group.nodes, facts.nodes)
-    if karpenter:
-        return replace(group, autoscaler=karpenter)
+    known = karpenter_of(group.nodes, facts.nodes) or writing_autoscaler(group.size_managers, facts.now)
+    if known:
+        return replace(group, autoscaler=known)
     if isinstance(seen, Unknown):
         unknown = f"it is not known whether a Cluster Autoscaler manages it: {seen.reason}"
         return replace(group, paused=group.paused or unknown)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import TargetReference
+from recommender.decisions.texts.times import parse_rfc3339
+from recommender.kinds.cluster_size.model.groups import SizeManager
 from recommender.kinds.cluster_size.node_groups.fields import items, section, text, texts, whole
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
 
@@ -93,6 +95,22 @@ def target_size(one: JsonObject, low: int, high: int) -> int:
     if replicas is None or replicas < 0:
         raise ScalableError(f"spec.replicas is {spec['replicas']!r}: it must be a whole number of at least 0")
     return replicas
+
+
+def size_managers(one: JsonObject) -> tuple[SizeManager, ...]:
+    """Return the field managers that own `spec.replicas`."""
+    return tuple(
+        SizeManager(text(each, "manager"), _time_of(text(each, "time")))
+        for each in items(one, "metadata", "managedFields")
+        if "f:replicas" in section(each, "fieldsV1", "f:spec")
+    )
+
+
+def _time_of(written: str) -> float | None:
+    try:
+        return parse_rfc3339(written)
+    except ValueError:
+        return None
 
 
 def cluster_of(one: JsonObject) -> str:

@@ -1,0 +1,43 @@
+"""Node groups of Cluster API whose size somebody else keeps writing: theirs is left in place, as for targets. Pure.
+
+Two recommenders write as the same field manager. So if that manager has written another size than the last one that
+this recommender wrote, after that write, another recommender wrote it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.kubernetes.client import USER_AGENT
+from recommender.decisions.inputs import HELD_SECONDS, ReplacedSize
+from recommender.decisions.targets.owners import refusal_for_managers, refusal_for_replaced_size
+
+if TYPE_CHECKING:
+    from recommender.decisions.policy_settings import Owners
+    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, WrittenSize
+
+
+def with_group_owners(groups: NodeGroups, owners: Owners, memory: ClusterSizeMemory, now: float) -> NodeGroups:
+    """Return the groups, of which those with an owner are paused; `now` is in Unix seconds."""
+
+    def with_owner(group: NodeGroup) -> NodeGroup:
+        refusal = refusal_for_managers((each.manager for each in group.size_managers), owners)
+        written = memory.written.get(group.name)
+        if refusal is None and written is not None and _is_replaced(group, written, now):
+            refusal = refusal_for_replaced_size(ReplacedSize(written.size, written.since + HELD_SECONDS))
+        return group if refusal is None else replace(group, paused=group.paused or refusal.message)
+
+    return replace(groups, groups=tuple(map(with_owner, groups.groups)))
+
+
+def _is_replaced(group: NodeGroup, written: WrittenSize, now: float) -> bool:
+    """Return whether another recommender wrote the size that is seen, which may be older than the last own write."""
+    if group.target_size == written.size or now >= written.since + HELD_SECONDS:
+        return False
+    # Field managers have whole seconds.
+    return any(
+        each.manager == USER_AGENT and each.time is not None and each.time >= int(written.since)
+        for each in group.size_managers
+    )
