@@ -57,10 +57,13 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     """Whether all decisions up to `time` are remembered. This is never stored: a stored memory may lack the last ones,
     because not every decision is worth a write."""
 
+    moved_seconds: float = 0.0
+    """By how much the window and the hold were moved since `time` because the clock was set forward; never stored."""
+
     @property
     def stored(self) -> PolicyMemory:
         """Return the memory as one that may lack decisions, without the UID, which is stored beside it."""
-        return replace(self, is_complete=False, uid="")
+        return replace(self, is_complete=False, moved_seconds=0.0, uid="")
 
     @property
     def target_uid(self) -> str:
@@ -81,6 +84,7 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
             self,
             desired_sizes=tuple((time + seconds, replicas) for time, replicas in self.desired_sizes),
             reconnect=replace(self.reconnect, held_until=None if until is None else until + seconds),
+            moved_seconds=self.moved_seconds + seconds,
         )
 
     @property

@@ -85,7 +85,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
         trail, hold = desired_size(settings, situation, load, settings.load_per_replica), ""
         memory = _lower(settings.scale_down, trail, load, _Before(memory, base, min(elapsed, longest)), now)
     if trail is None:
-        return Sized(None, (), None, replace(memory, time=now), hold=hold)
+        return Sized(None, (), None, replace(memory, time=now, moved_seconds=0.0), hold=hold)
     apply_bounds(settings, trail, now)
     steps, note = tuple(trail.steps), _note(settings, situation)
     memory = _settle(memory, trail.value, now)
@@ -162,7 +162,8 @@ def _settle(memory: PolicyMemory, value: int, now: float) -> PolicyMemory:
     The capacity keeps its fraction as long as it rounds up to the decided size.
     """
     is_own = memory.capacity is not None and replicas_for(memory.capacity, 1.0) == value
-    return replace(memory, time=now, capacity=memory.capacity if is_own else float(value), is_complete=True)
+    capacity = memory.capacity if is_own else float(value)
+    return replace(memory, time=now, capacity=capacity, is_complete=True, moved_seconds=0.0)
 
 
 def _note(settings: PredictiveSettings, situation: LoadSituation) -> str:
@@ -213,12 +214,12 @@ def _lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: 
 def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -> PolicyMemory:
     """Return the memory after a gap in decisions, for which the window of the largest desired size stands still.
 
-    If decisions before the gap may not be remembered, the window begins anew, because one of them may have confirmed
-    the largest size.
+    If the clock was set forward in the gap, the window was moved by that time already. If decisions before the gap may
+    not be remembered, the window begins anew, because one of them may have confirmed the largest size.
     """
     renewed, gap = _window_start(scale_down, now), math.inf
     if memory.is_complete and memory.time is not None:
-        gap = max(0.0, now - memory.time)
+        gap = max(0.0, now - memory.time - memory.moved_seconds)
     sizes: list[tuple[float, int]] = []
     for time, replicas in memory.desired_sizes:
         # A time in the future is one of a wrong clock, so nothing shows how long ago it was.

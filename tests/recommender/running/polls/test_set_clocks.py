@@ -17,6 +17,7 @@ from recommender.kinds.cluster_size.model.memory import (
     BackOff,
     ClusterSizeMemory,
     RequestedNodes,
+    WrittenSize,
 )
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory
 from tests.recommender.running.polls.test_writing_loop import BY_SERIES, LISTED, STALE_AFTER, TARGETS, harness_with
@@ -98,6 +99,7 @@ def test_all_times_of_a_memory_that_begin_or_end_a_brake_follow_the_clock() -> N
             last_delete=103.0 + ahead,
             requested={"a": RequestedNodes(3, 104.0 + ahead), "b": RequestedNodes(3, LATE)},
             asked={"a": AskedSize(4, 3, 105.0 + ahead)},
+            written={"b": WrittenSize(3, 109.0 + ahead)},
             unregistered_since={"a": {"i-1": 106.0 + ahead}},
             deleted_machines={"i-2": 107.0 + ahead},
             back_offs={"a": BackOff(400.0 + ahead, 300.0, 108.0 + ahead, "no stock")},
@@ -107,13 +109,17 @@ def test_all_times_of_a_memory_that_begin_or_end_a_brake_follow_the_clock() -> N
 
     def policy_memory(ahead: float) -> PolicyMemory:
         return PolicyMemory(
-            100.0, 3.5, ((80.0 + ahead, 4), (90.0 + ahead, 3)), ReconnectMemory(((95.0, 7.0),), 130.0 + ahead)
+            100.0,
+            3.5,
+            ((80.0 + ahead, 4), (90.0 + ahead, 3)),
+            ReconnectMemory(((95.0, 7.0),), 130.0 + ahead),
+            moved_seconds=ahead,
         )
 
     def memory(ahead: float) -> Memory:
         targets = {
             TARGETS[0]: Memory(own=policy_memory(ahead)),
-            TARGETS[1]: Memory(LastValue(3, 9.0, 9.0), own=PolicyMemory()),
+            TARGETS[1]: Memory(LastValue(3, 9.0, 9.0), own=PolicyMemory(moved_seconds=ahead)),
         }
         return Memory(LastValue(3, 10.0, 10.0), (20.0 + ahead,), size_memory(ahead), by_target=targets)
 

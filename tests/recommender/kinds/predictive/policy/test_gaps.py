@@ -128,6 +128,32 @@ def test_only_a_restart_renews_a_window_that_has_nearly_passed(*, is_stored: boo
     assert found.count(40) == (30 if is_stored else 5)
 
 
+@pytest.mark.parametrize("writes", [True, False], ids=["scale", "metric"])
+@pytest.mark.parametrize("jump", [30.0, 70.0, 3600.0, 2 * DAY])
+def test_a_window_lasts_no_longer_than_an_interval_more_after_the_clock_was_set_forward(
+    jump: float, *, writes: bool
+) -> None:
+    loads = [40.0 * LIMIT] + [5.0 * LIMIT] * 25
+    memory = polls(settings(), loads)[-1].memory.prolonged(jump)
+    found = sizes_at(None, [jump + 260.0 + 10 * step for step in range(40)], memory, writes=writes)
+    held = 4 if jump < 60.0 else 5
+    assert found == [40] * held + [5] * (40 - held), "300 s after the largest size, of which 250 s have passed"
+
+
+def test_a_window_is_moved_anew_each_time_the_clock_is_set_forward() -> None:
+    memory = polls(settings(), [40.0 * LIMIT, 5.0 * LIMIT])[-1].memory
+    for jump in (3600.0, 7200.0):
+        sized = size_of(
+            settings(),
+            LoadSituation(5.0 * LIMIT, forecast(5.0 * LIMIT), current_replicas=40, last_replicas=40),
+            memory.prolonged(3600.0),
+            NOW + jump + 20.0,
+        )
+        memory = sized.memory
+        time, replicas = memory.desired_sizes[0]
+        assert (replicas, NOW + jump <= time <= NOW + jump + 10.0) == (40, True)
+
+
 def test_a_size_that_somebody_has_set_in_an_outage_of_the_load_is_held_for_a_window() -> None:
     memory = decided(5.0, 0.0, window=300.0)
     sized = size_of(
