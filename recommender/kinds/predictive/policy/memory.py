@@ -57,13 +57,17 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     """Whether all decisions up to `time` are remembered. This is never stored: a stored memory may lack the last ones,
     because not every decision is worth a write."""
 
+    is_unread: bool = False
+    """Whether the size of the target, which is written, has not been known since the first decision or a gap. Then
+    `capacity` is only that of the published size. This is never stored."""
     moved_seconds: float = 0.0
     """By how much the window and the hold were moved since `time` because the clock was set forward; never stored."""
 
     @property
     def stored(self) -> PolicyMemory:
         """Return the memory as one that may lack decisions, without the UID, which is stored beside it."""
-        return replace(self, is_complete=False, moved_seconds=0.0, uid="")
+        capacity = None if self.is_unread else self.capacity
+        return replace(self, capacity=capacity, is_complete=False, is_unread=False, moved_seconds=0.0, uid="")
 
     @property
     def target_uid(self) -> str:

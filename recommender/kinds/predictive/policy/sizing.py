@@ -76,7 +76,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
         memory = _after_gap(settings.scale_down, memory, now)
     base = last
     if begins:
-        memory, base = _from_current_size(settings.scale_down, situation, memory, now)
+        memory, base = _from_current_size(settings.scale_down, situation, memory, last, now)
     memory, load = _observe(settings, situation, memory, watched_seconds, now), known_value(situation.load)
     trail: SizeTrail | None
     if reason or load is None:
@@ -89,9 +89,11 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     apply_bounds(settings, trail, now)
     steps, note = tuple(trail.steps), _note(settings, situation)
     memory = _settle(memory, trail.value, now)
-    if begins and situation.current_replicas is None:
-        # The first decision that knows the current size begins from it.
+    if begins and situation.is_absent:
         memory = replace(memory, capacity=None)
+    else:
+        # The first decision that knows the current size begins from it.
+        memory = replace(memory, is_unread=begins and situation.current_replicas is None)
     return Sized(trail.value, steps, trail.binding, memory, note, hold, situation.current_replicas if begins else None)
 
 
@@ -107,7 +109,7 @@ def longest_interval_seconds(interval_seconds: float) -> float:
 def _is_new(situation: LoadSituation, memory: PolicyMemory) -> bool:
     """Return whether no size is remembered of the object that is the target now, such as after it was created again."""
     is_another = bool(memory.uid and situation.uid) and memory.uid != situation.uid
-    return memory.capacity is None or situation.is_absent or is_another
+    return memory.capacity is None or memory.is_unread or situation.is_absent or is_another
 
 
 def _is_changed(situation: LoadSituation) -> bool:
@@ -238,21 +240,21 @@ def _window_start(scale_down: ScaleDown | None, now: float) -> float:
 
 
 def _from_current_size(
-    scale_down: ScaleDown | None, situation: LoadSituation, memory: PolicyMemory, now: float
+    scale_down: ScaleDown | None, situation: LoadSituation, memory: PolicyMemory, last: float | None, now: float
 ) -> tuple[PolicyMemory, float | None]:
     """Return the memory and the base of a decision that begins from the current size, as HPAs do after a restart.
 
     Earlier decisions were made before that size was known, or while there was no target, or before a gap in which
     somebody may have changed the size. The target may have been created again: no larger size is kept than it has.
-    There is no base until the size is known. Unless it decays from then on, it is also the first size of the window, as
-    with HPAs.
+    Until the size is known, only the published size is lowered, from the `last` capacity. Unless the size decays from
+    then on, it is also the first size of the window, as with HPAs.
 
     Only a size that is written begins so: an HPA that owns the target has a size that other metrics, or its bounds, may
     have made.
     """
     current = situation.current_replicas
     if current is None:
-        return memory, None
+        return memory, None if situation.is_absent or memory.capacity is None else last
     sizes = tuple((time, min(replicas, current)) for time, replicas in memory.desired_sizes)
     if scale_down is None or scale_down.decay_ratio is None:
         begun = _window_start(scale_down, now)

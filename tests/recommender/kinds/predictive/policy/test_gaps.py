@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from recommender.kinds.predictive.policy.arithmetic import replicas_for
 from recommender.kinds.predictive.policy.load_situation import LoadSituation
+from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.policy.sizing import size_of
 from tests.recommender.kinds.predictive.policy.policy_harness import LIMIT, NOW, forecast, gently, polls, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from recommender.kinds.predictive.policy.memory import PolicyMemory
+    from recommender.kinds.predictive.policy.sizing import Sized
     from recommender.kinds.predictive.predictive_settings import ScaleDown
 
 DAY = 86_400.0
@@ -152,6 +154,34 @@ def test_a_window_is_moved_anew_each_time_the_clock_is_set_forward() -> None:
         memory = sized.memory
         time, replicas = memory.desired_sizes[0]
         assert (replicas, NOW + jump <= time <= NOW + jump + 10.0) == (40, True)
+
+
+def unread(memory: PolicyMemory, seconds: float, load: float, *, writes: bool = True) -> Sized:
+    """Return the decision about a target whose size cannot be read."""
+    last = None if memory.capacity is None else replicas_for(memory.capacity, 1.0)
+    situation = LoadSituation(load, forecast(load), last_replicas=last, writes_size=writes)
+    return size_of(settings(scale_down=gently(0.05, 0.0)), situation, memory, NOW + seconds)
+
+
+@pytest.mark.parametrize("seconds", [10.0, 70.0], ids=["each poll", "an outage of the load"])
+def test_a_published_size_does_not_fall_faster_if_the_size_of_the_target_can_never_be_read(seconds: float) -> None:
+    found = {}
+    for writes in (True, False):
+        memory, sizes = PolicyMemory(), []
+        for step, load in enumerate([40.0 * LIMIT] + [5.0 * LIMIT] * 12):
+            sized = unread(memory, step * seconds, load, writes=writes)
+            memory = sized.memory
+            sizes.append(sized.replicas)
+        found[writes] = sizes
+    assert found[True] == found[False]
+
+
+@pytest.mark.parametrize("is_stored", [True, False], ids=["a restart", "the same process"])
+def test_a_size_that_can_be_read_at_last_is_where_lowering_begins(*, is_stored: bool) -> None:
+    memory = unread(unread(PolicyMemory(), 0.0, 5.0 * LIMIT).memory, 10.0, 5.0 * LIMIT).memory
+    memory = memory.stored if is_stored else memory
+    found = sizes_at(gently(0.05, 0.0), [20.0, 30.0], memory, current=40)
+    assert found == [38, 37]
 
 
 def test_a_size_that_somebody_has_set_in_an_outage_of_the_load_is_held_for_a_window() -> None:
