@@ -87,14 +87,15 @@
 {{- end -}}
 
 {{/*
-(place, address, what to do instead). The address is not repeated. An at sign may be in a path, which follows a host and
-the digits of a port; anywhere else, what precedes it is a user or a password, which may contain any character. The schema
-accepts each address with an at sign, since its own message would repeat it.
+(place, address, what to do instead). The address is not repeated. An at sign may be in a path, which follows a host, or an
+IPv6 address with a port; anywhere else, what precedes it may be a user and a password, which may contain any character:
+its first digits may look like a port. The schema accepts each address with an at sign, since its own message would repeat
+it.
 */}}
 {{- define "tidewatch.refuseCredentials" -}}
 {{- $url := toString (index . 1) -}}
-{{- if and (contains "@" $url) (not (regexMatch "^https?://([^/?#@:\\[\\]]+|\\[[^]/?#@]*\\])(:[0-9]{1,5})?/" $url)) -}}
-{{- fail (printf "%s contains credentials, which would be visible to everybody who may read pods or ConfigMaps: remove them, and %s" (index . 0) (index . 2)) -}}
+{{- if and (contains "@" $url) (not (regexMatch "^https?://([^/?#@:\\[\\]]+|\\[[^]/?#@]*\\](:[0-9]{1,5})?)/" $url)) -}}
+{{- fail (printf "%s contains credentials, which would be visible to everybody who may read pods or ConfigMaps: remove them, and %s (an at sign in a path is written as %%40)" (index . 0) (index . 2)) -}}
 {{- end -}}
 {{- end -}}
 

@@ -66,6 +66,8 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(values: dict[str
         "https://reader:hunter2?2@prometheus",
         "https://reader:hunter2/2@prometheus",
         "https://reader:hunter2/:9090/@prometheus",
+        "https://reader:123/hunter2@prometheus",
+        "https://reader.team:12345/hunter2@prometheus:9090/a",
         "https://hunter2@prometheus",
         "//reader:hunter2@prometheus",
     ],
