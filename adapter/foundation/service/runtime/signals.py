@@ -17,6 +17,10 @@ TERMINATED = 128 + signal.SIGTERM
 """The exit status that a shell reports for a program that was ended by SIGTERM."""
 
 
+_replaced: set[Callable[..., object]] = set()
+"""Python's handler of Ctrl-C, while `end_at_signals` has replaced it: what called the program may have another one."""
+
+
 def end_at_signals() -> None:
     """Let Ctrl-C and SIGTERM end this process at once and silently, also if it is process 1 of a container.
 
@@ -26,13 +30,14 @@ def end_at_signals() -> None:
     if os.getpid() == 1:
         _handle(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in a script's background
+        _replaced.add(signal.default_int_handler)
         _end_at_interrupt()
 
 
 def raise_at_interrupt() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again, after `end_at_signals`."""
-    if signal.getsignal(signal.SIGINT) in {signal.SIG_DFL, _exit_interrupted}:
-        _handle(signal.SIGINT, signal.default_int_handler)
+    while _replaced:
+        _handle(signal.SIGINT, _replaced.pop())
 
 
 def run_until_interrupted(program: str, run: Callable[[], None]) -> None:

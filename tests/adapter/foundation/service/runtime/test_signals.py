@@ -54,6 +54,14 @@ def test_the_handler_of_a_caller_is_restored_when_the_command_line_ends(argument
 
 
 @pytest.mark.usefixtures("raises_at_interrupt")
+@pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN], ids=["ends", "ignores"])
+def test_a_caller_that_handles_ctrl_c_in_its_own_way_keeps_its_handler(handler: signal.Handlers) -> None:
+    signal.signal(signal.SIGINT, handler)
+    main(["--version"])
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.usefixtures("raises_at_interrupt")
 def test_a_command_line_can_run_outside_the_main_thread(capsys: pytest.CaptureFixture[str]) -> None:
     thread = threading.Thread(target=main, args=(["--version"],))
     thread.start()
