@@ -10,6 +10,7 @@ one whose exporters have the addresses of their nodes, and it covers more than t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -76,8 +77,8 @@ def rank_sources(
     unnamed = 0
     for source in (*kept, *sorted(new, key=key)):
         is_much_larger = size(source) > _TIMES_AS_MANY * (len(nodes) + unnamed)
-        may_overtake = not is_settled or (source in own and own.isdisjoint(found))
-        found.insert(0 if is_much_larger and may_overtake else len(found), source)
+        overtakes = is_much_larger and (not is_settled or (source in own and own.isdisjoint(found)))
+        found.insert(0 if overtakes else len(found), source)
         nodes |= covered.get(source, set())
         unnamed += 0 if source in covered else size(source)
     return tuple(found)
@@ -89,17 +90,19 @@ def trusted_sources(order: Iterable[Source], covered: Mapping[Source, set[str]])
     A source is not trusted if at least a quarter of its nodes belong to trusted sources ranked before it, since its
     purpose is then not to measure nodes that the others lack.
     """
+    ranked = tuple(order)
     found: dict[Source, Source | None] = {}
-    trusted: list[Source] = []
-    taken: set[str] = set()
-    for source in order:
+    trusted: dict[str, list[int]] = {}
+    """The ranks of the trusted sources of each node."""
+    for rank, source in enumerate(ranked):
         nodes = covered.get(source, set())
-        if nodes and len(nodes & taken) >= _FOREIGN_SHARE * len(nodes):
-            found[source] = max(trusted, key=lambda other: len(nodes & covered.get(other, set())))
+        if nodes and len(nodes & trusted.keys()) >= _FOREIGN_SHARE * len(nodes):
+            claimed = Counter(sorted(other for node in nodes for other in trusted.get(node, ())))
+            found[source] = ranked[claimed.most_common(1)[0][0]]
             continue
         found[source] = None
-        trusted.append(source)
-        taken |= nodes
+        for node in nodes:
+            trusted.setdefault(node, []).append(rank)
     return found
 
 

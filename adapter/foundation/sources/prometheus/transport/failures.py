@@ -55,8 +55,9 @@ _TYPES_OF_VICTORIAMETRICS = {"400": "bad_data", "422": "execution"}
 _SERVER_AT_FAULT = {"canceled", "internal", "unavailable"}
 _TIMEOUTS_OF_VICTORIAMETRICS = ("timeout exceeded", "deadline exceeded")
 """Its words for a query that took too long, whose type is `422` or `503` like that of any other failure."""
-_CODE_OF_A_STORE = re.compile(r"proxy \w+\(\): .*rpc error: code = (\w+)", re.DOTALL)
-"""The last gRPC code that a querier of Thanos quotes, which is that of the store itself."""
+_CALL_OF_A_STORE = re.compile(r"proxy \w+\(\): ")
+_GRPC_CODE = re.compile(r"rpc error: code = (\w+)")
+"""The last gRPC code that a querier of Thanos quotes after the call of a store is that of the store itself."""
 _STORE_AWAY = {"Aborted", "Canceled", "Unavailable"}
 """Codes of a store that does not answer. A query beyond a limit is `ResourceExhausted` or `Unknown`."""
 
@@ -147,8 +148,10 @@ def _names_timeout(query: str, refusal: _Refusal) -> bool:
 
 def _code_of_store(refusal: _Refusal) -> str:
     """Return the gRPC code with which a store of Thanos failed while the query was executed; empty if none did."""
-    found = _CODE_OF_A_STORE.search(refusal.error) if refusal.error_type == "execution" else None
-    return found[1] if found else ""
+    call = _CALL_OF_A_STORE.search(refusal.error) if refusal.error_type == "execution" else None
+    # One expression for both would search the rest of a long text from each call again.
+    codes = _GRPC_CODE.findall(refusal.error, call.end()) if call else []
+    return codes[-1] if codes else ""
 
 
 def _refusal(answer: HttpAnswer) -> _Refusal | None:
