@@ -4,8 +4,9 @@ The first row is the estimate of Cluster Autoscaler's own benchmark, beside the 
 cluster with 30 node groups and pending pods of 60 workloads is made in its own size and in two and four times its size
 (`--times`). It is written as one JSON file, read from it, and decided on, including scale-down. Each size has a process
 of its own, so that its peak of memory is its own. Further rows are decisions for which one tenant's bound pods have
-many anti-affinity terms. `--file-megabytes 1000` fills the pods of the first size up to a file of this size. `--gaps
-200` adds how far the estimates of small random clusters are from the optimum, which an exact solver finds.
+many anti-affinity terms, and decisions for pods that name one of 500 node groups. `--file-megabytes 1000` fills the
+pods of the first size up to a file of this size. `--gaps 200` adds how far the estimates of small random clusters are
+from the optimum, which an exact solver finds.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from adapter.foundation.cluster.values.state import ClusterNeeds, Observed, Unkn
 from adapter.foundation.objects.selectors import parse_selector
 from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections
 from benchmarks.cluster_objects import GROUP_LABEL, GROUPS, ClusterPlan, cores_of, write_cluster
+from benchmarks.named_groups import named_group_rows
 from benchmarks.packing_gaps import gap_rows, peer_estimate
 from benchmarks.report import report
 from benchmarks.running import run
@@ -103,6 +105,8 @@ def measure(settings: _Settings, progress: Progress) -> Report:
             rows += processes.submit(cluster_rows, plan).result()
     progress.say("anti-affinity terms of one tenant")
     rows += tenant_rows()
+    progress.say("pods that name one of 500 node groups")
+    rows += named_group_rows()
     if settings.gaps:
         progress.say("estimates beside the optimum")
         rows += gap_rows(settings.gaps)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.labelled_nodes import LabelledNodes
 from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockRooms, requested_resources
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class PodPlaces:
         """The searches of independent shapes, which differ by the static filter and the requests alone."""
         self._refused: dict[StaticFilter, bytearray] = {}
         """Whether a destination is known to refuse, by static filter."""
+        self._labelled = LabelledNodes(self._infos)
         self._checks_left = most_checks
         self._leaving: tuple[int, ...] = ()
         self._taken: set[int] = set()
@@ -115,7 +117,7 @@ class PodPlaces:
         static = self._snapshot.static_filter(shape.scheduling)
         refused = self._refused.get(static)
         if refused is None:
-            refused = self._refused[static] = bytearray(len(self._names))
+            refused = self._refused[static] = self._refused_by_selector(shape.scheduling.node_selector)
         pod_filter = PodFilter(self._snapshot, shape)
         if not pod_filter.is_independent:
             return _Search(pod_filter, shape, static, refused)
@@ -124,6 +126,12 @@ class PodPlaces:
         if found is None:
             found = self._independent[likeness] = _Search(pod_filter, shape, static, refused)
         return found
+
+    def _refused_by_selector(self, selector: tuple[tuple[str, str], ...]) -> bytearray:
+        refused = bytearray(b"\x01" * len(self._names))
+        for number in self._labelled.selected(selector):
+            refused[number] = _OPEN
+        return refused
 
     def is_independent(self, shape: PodShape) -> bool:
         """Return whether places for the shape depend only on the free resources of each node."""

@@ -10,6 +10,7 @@ from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from recommender.kinds.cluster_size.estimator.binpacking import is_passing
 from recommender.kinds.cluster_size.estimator.node_turns import NodeTurns
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.labelled_nodes import LabelledNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,17 +42,19 @@ class RoomyNodes:
 
     def __init__(self, nodes: Sequence[NodeInfo]) -> None:
         self._nodes = nodes
+        self._labelled = LabelledNodes(nodes)
         self._left = {
             resource: [info.allocatable.get(resource, 0) - info.requested.get(resource, 0) for info in nodes]
             for resource in _ROOM_RESOURCES
         }
 
     def of(self, shape: PodShape) -> Sequence[NodeInfo]:
-        """Return the nodes that may have the CPU and memory for a pod of the shape, in their order."""
+        """Return the nodes that may have the labels, CPU and memory for a pod of the shape, in their order."""
+        selector = shape.scheduling.node_selector
         asked = [(resource, shape.requests[resource]) for resource in _ROOM_RESOURCES if resource in shape.requests]
-        if not asked:
+        if not asked and not selector:
             return self._nodes
-        numbers: Sequence[int] = range(len(self._nodes))
+        numbers = self._labelled.selected(selector)
         for resource, amount in asked:
             left = self._left[resource]
             numbers = [number for number in numbers if left[number] >= amount]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
 from recommender.kinds.cluster_size.scale_up.balancing import difference, similar_groups
 from recommender.kinds.cluster_size.scale_up.shared_estimates import SharedEstimates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
     from recommender.kinds.cluster_size.scale_up.existing_node_placement import Placer
     from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
@@ -29,6 +32,10 @@ class Options:
         self._exemplars = exemplars
         self._estimates = SharedEstimates(snapshot, placer)
         self._differences: dict[tuple[str, str], str] = {}
+        self._fitting: dict[PodShape, list[str]] = {}
+        """The groups that can hold a shape, whatever other pods there are."""
+        self._unsure: dict[str, set[PodShape]] = {}
+        """The shapes that a group may hold or not, depending on other pods, for each group that was asked."""
 
     def of_round(self, state: SizingState, pods: Sequence[PodGroup]) -> list[ExpansionOption]:
         """Return what each group that may grow could do for the pods, in the order of their names.
@@ -36,11 +43,7 @@ class Options:
         Groups whose sizes are not written are left out while another one can hold any of the pods.
         """
         self._estimates.begin_round()
-        schedulable: dict[str, tuple[PodGroup, ...]] = {}
-        for name, group in state.groups.items():
-            if state.obstacle(group) is None:
-                fits = self._exemplars.fits(group, (each.shape for each in pods))
-                schedulable[name] = tuple(each for each in pods if fits[each.shape])
+        schedulable = self._schedulable([each for each in state.groups.values() if state.obstacle(each) is None], pods)
         held = {name: frozenset(each) for name, each in schedulable.items()}
         found: list[ExpansionOption] = []
         for name, its_pods in schedulable.items():
@@ -54,6 +57,29 @@ class Options:
     def differences(self, group: str) -> dict[str, str]:
         """Return how this group differs from each group that it was compared with and is not similar to, by name."""
         return {other: why for (one, other), why in self._differences.items() if one == group and why}
+
+    def _schedulable(self, groups: Iterable[NodeGroup], pods: Sequence[PodGroup]) -> dict[str, tuple[PodGroup, ...]]:
+        """Return the pods that a new node of each group could take.
+
+        What no other pod can change is found by the shape, or each round would compare each shape with each group.
+        """
+        found: dict[str, list[tuple[int, PodGroup]]] = {}
+        shapes = group_values((each.shape, (place, each)) for place, each in enumerate(pods))
+        for group in groups:
+            name = group.name
+            asked = self._unsure[name].intersection(shapes) if name in self._unsure else shapes
+            fits = self._exemplars.fits(group, asked) if asked else {}
+            if name not in self._unsure:
+                self._unsure[name] = {each for each in shapes if not self._exemplars.knows(group, each)}
+                for shape in fits.keys() - self._unsure[name]:
+                    if fits[shape]:
+                        self._fitting.setdefault(shape, []).append(name)
+            found[name] = [each for shape in self._unsure[name] if fits.get(shape) for each in shapes[shape]]
+        for shape, those in shapes.items():
+            for name in self._fitting.get(shape, ()):
+                if name in found:
+                    found[name] += those
+        return {name: tuple(each for _, each in sorted(its, key=itemgetter(0))) for name, its in found.items()}
 
     def _option(
         self, state: SizingState, group: NodeGroup, pods: tuple[PodGroup, ...], similar: tuple[str, ...]

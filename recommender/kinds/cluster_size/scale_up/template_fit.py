@@ -41,6 +41,10 @@ class Exemplars:
         """
         return self._verdicts(group, shapes, self._known_fits, PodFilter.fits)
 
+    def knows(self, group: NodeGroup, shape: PodShape) -> bool:
+        """Return whether `fits` was asked about a shape before, and no other pod can change the verdict."""
+        return (group.name, shape) in self._known_fits
+
     def _verdicts(
         self,
         group: NodeGroup,

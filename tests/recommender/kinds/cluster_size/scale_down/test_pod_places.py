@@ -41,6 +41,20 @@ def test_workloads_with_equal_requests_and_different_node_selectors_keep_their_o
         assert places.place(one, shape, "") == disk
 
 
+def test_pods_that_name_their_node_group_are_tried_on_its_nodes_alone() -> None:
+    groups = [f"g{number}" for number in range(50)]
+    names = [f"{group}-{number}" for group in groups for number in range(4)]
+    snapshot = Snapshot([node(name, "4", "8Gi", labels={"disk": name.partition("-")[0]}) for name in names], [])
+    places = PodPlaces(snapshot, names, most_checks=2 * len(groups))
+    places.begin(())
+    for group in groups:
+        one = pod(group, "1", "1Gi", scheduling=selecting(group))
+        shape = snapshot.shape(one)
+        assert places.prepare(shape) is None
+        assert places.place(one, shape, "") == f"{group}-0"
+    assert not places.is_exhausted
+
+
 def selecting(disk: str) -> PodScheduling:
     return PodScheduling(node_selector=(("disk", disk),))
 
