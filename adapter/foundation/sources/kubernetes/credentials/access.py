@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.files.home_paths import home_path
-from adapter.foundation.sources.kubernetes.credentials.credential_programs import limit_programs
+from adapter.foundation.sources.kubernetes.credentials.credential_programs import limit_programs, require_program
 from adapter.foundation.sources.kubernetes.credentials.environment_proxies import (
     may_use_a_proxy,
     use_proxy_of_environment,
@@ -102,11 +102,14 @@ def _load_kubeconfig(path: str, context: str | None, configuration: Configuratio
                 entry.value[kind] = without_empty(entry.value[kind])
     loader = KubeConfigLoader(merged, context, config_base_path=None)  # type: ignore[no-untyped-call]  # likewise
     loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # likewise
-    _require_user(merged, context)
+    _require_user(merged, context, has_token=bool(configuration.api_key))
 
 
-def _require_user(merged: ConfigNode, context: str | None) -> None:
-    """Raise ConfigException for a user that is missing or incomplete: the package would send no credentials."""
+def _require_user(merged: ConfigNode, context: str | None, *, has_token: bool) -> None:
+    """Raise ConfigException for a user that is missing or incomplete: the package would send no credentials.
+
+    Without a token, a FileNotFoundError names a program for the credentials that is not installed.
+    """
     from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
 
     named = merged["contexts"].get_with_name(context or merged["current-context"])
@@ -114,6 +117,8 @@ def _require_user(merged: ConfigNode, context: str | None) -> None:
     if not name:
         return
     user = merged["users"].get_with_name(name)["user"]
+    if not has_token:
+        require_program(user)
     certificate, key = (
         user.safe_get(part) or user.safe_get(f"{part}-data") for part in ("client-certificate", "client-key")
     )

@@ -6,13 +6,18 @@ would stop a command for ever, and in a server each thread that sends a request 
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kubernetes.config.kube_config import ConfigNode
 
 PROGRAM_SECONDS = 60.0
 """The most time of a program that nobody can answer."""
@@ -55,6 +60,21 @@ class LimitedProgram(subprocess.Popen[str]):
                 (os.kill if self._has_terminal else os.killpg)(self.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             super().communicate(timeout=_REAP_SECONDS)
+
+
+def require_program(user: ConfigNode) -> None:
+    """Raise FileNotFoundError if the program that creates a user's credentials is not installed.
+
+    The error has the user's `installHint`. A path is left to the system: its folder depends on who starts it.
+    """
+    stated = user.value.get("exec")
+    command = stated.get("command") if isinstance(stated, dict) else None
+    if not isinstance(command, str) or os.sep in command:
+        return
+    paths = [each["value"] for each in stated.get("env") or () if each["name"] == "PATH"]
+    if shutil.which(command, path=paths[-1] if paths else None) is None:
+        hint = stated.get("installHint") or "install it, or write its path into `command`"
+        raise FileNotFoundError(errno.ENOENT, f"{command}, which `exec` names, is not installed", hint)
 
 
 def limit_programs() -> None:

@@ -75,6 +75,40 @@ def test_a_program_that_does_not_end_is_killed_with_its_children(
     until(hanging.has_ended)
 
 
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        (
+            {"installHint": "Get it with: apt-get install made-up-plugin, in a shell"},
+            "Get it with: apt-get install .*shell",
+        ),
+        ({"installHint": None}, "install it, or write its path into `command`"),
+        ({}, "install it, or write its path into `command`"),
+    ],
+    ids=["a hint", "an empty hint", "no hint"],
+)
+def test_a_program_that_is_not_installed_is_named_with_the_hint_of_the_kubeconfig(
+    server: FakeApiServer, tmp_path: Path, hint: dict[str, Any], shown: str
+) -> None:
+    user = program_of("made-up-plugin")
+    user["exec"] |= hint
+    config = server.kubeconfig(tmp_path / "config", user=user)
+    with pytest.raises(ConfigurationError, match=rf"made-up-plugin, which `exec` names, is not installed: {shown}"):
+        KubernetesClient(from_kubeconfig(str(config)))
+
+
+def test_a_program_is_found_in_the_path_that_the_kubeconfig_sets(server: FakeApiServer, tmp_path: Path) -> None:
+    program = tmp_path / "made-up-plugin"
+    answer = json.dumps({"apiVersion": EXEC_VERSION, "kind": "ExecCredential", "status": {"token": TOKEN}})
+    program.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    program.chmod(0o700)
+    server.tokens = {TOKEN}
+    user = program_of("made-up-plugin")
+    user["exec"]["env"] = [{"name": "PATH", "value": f"{tmp_path}:{os.environ['PATH']}"}]
+    config = server.kubeconfig(tmp_path / "config", user=user)
+    KubernetesClient(from_kubeconfig(str(config))).get(PODS)
+
+
 def test_a_program_of_an_auth_provider_is_killed_as_well(
     server: FakeApiServer, hanging: Hanging, tmp_path: Path
 ) -> None:
