@@ -56,19 +56,18 @@ def test_a_lease_with_an_unreadable_time_is_not_an_error(renewed: object) -> Non
 
 def test_of_the_field_managers_only_those_of_the_size_are_kept() -> None:
     kind = Resource("cluster.x-k8s.io", "v1beta2", "machinedeployments", "", "MachineDeployment", namespaced=True)
-    spec = {"f:spec": {"f:replicas": {}, "f:template": {"f:spec": {}}}}
+    size: dict[str, object] = {"f:replicas": {}}
     wrote_size = {"manager": "kubectl", "operation": "Update", "subresource": "scale", "time": "2026-11-22T16:00:00Z"}
     content = {
         "metadata": {
             "name": "a",
             "managedFields": [
                 {"manager": "manager", "operation": "Update", "fieldsV1": {"f:status": {"f:replicas": {}}}},
-                {**wrote_size, "fieldsV1": spec},
+                {**wrote_size, "fieldsV1": {"f:spec": {**size, "f:template": {"f:spec": {}}}}},
             ],
         }
     }
     form = msgspec.json.decode(msgspec.json.encode(content), type=AnyObjectForm)
     metadata = whole_object(kind, form)["metadata"]
-    fields = {"f:spec": {"f:replicas": {}}}
-    kept = {"manager": "kubectl", "time": "2026-11-22T16:00:00Z", "fieldsV1": fields}
+    kept = {"manager": "kubectl", "time": "2026-11-22T16:00:00Z", "fieldsV1": {"f:spec": size}}
     assert metadata == {"name": "a", "managedFields": [kept]}
