@@ -156,9 +156,7 @@ class ExpertMixture:
             return weights, acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
         is_young = self._bills.is_young(state, number)
         is_proven_again = state.record.regained >= options.proof_odds
-        state.record = state.record.begin_anew(
-            is_young | is_proven_again, np.where(is_young, wanted, state.record.ratio)
-        )
+        state.record = state.record.begin(is_young | is_proven_again, np.where(is_young, wanted, state.record.ratio))
         mean = state.record.ratio
         usual = self._usual(number, mean, _LEAST_SHORT)
         excess = np.where(is_young, 0.0, state.record.excess(usual.doubt(options.doubt_days)))

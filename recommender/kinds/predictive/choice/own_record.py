@@ -50,7 +50,7 @@ class OwnRecord:
         """
         return np.asarray(((self.short + doubt) / np.maximum(self.expected + doubt, _TINY)).max(axis=-1) - 1)
 
-    def begin_anew(self, begins: BoolArray, ratio: FloatArray) -> OwnRecord:
+    def begin(self, begins: BoolArray, ratio: FloatArray) -> OwnRecord:
         """Return the record, begun anew with these ratios for the marked series."""
         some = begins[:, np.newaxis]
         return OwnRecord(

@@ -97,7 +97,7 @@ def test_resetting_one_series_keeps_the_records_of_others() -> None:
         np.ones(2),
         LONG_AGO,
     )
-    found = record.begin_anew(np.array([True, False]), np.array([DEAR, DEAR]))
+    found = record.begin(np.array([True, False]), np.array([DEAR, DEAR]))
     assert found.ratio.tolist() == [DEAR, CHEAP]
     assert found.short[:, 0].tolist() == [0.0, 9.0]
 
@@ -109,7 +109,7 @@ def test_growth_of_odds_is_counted_from_the_moment_at_which_the_record_is_worse(
     record = record.proven(grown).count_odds_anew(both).proven(grown)
     assert record.regained.tolist() == [0.0, 9.0]
     assert record.count_odds_anew(np.zeros(2, dtype=bool)).regained.tolist() == [0.0, 0.0]
-    assert record.begin_anew(both, np.full(2, CHEAP)).regained.tolist() == [0.0, 0.0]
+    assert record.begin(both, np.full(2, CHEAP)).regained.tolist() == [0.0, 0.0]
 
 
 def test_lost_odds_have_to_be_regained_however_low_they_fell() -> None:
