@@ -5,8 +5,7 @@ import pytest
 from adapter.foundation.sources.kubernetes.errors import ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
 from recommender.decisions.record import TargetReference
-from recommender.outputs.late_effects import LateEffects
-from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO
+from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO, LateEffects
 
 WEB, API = (TargetReference("apps/v1", "Deployment", "shop", name) for name in ("web", "api"))
 FENCE = Fence(5.0, lambda _: True)
@@ -30,7 +29,7 @@ def test_only_a_write_without_an_answer_may_take_effect_later(
     effects = LateEffects(lambda: now[0])
 
     def write() -> None:
-        with effects.noted(WEB, FENCE):
+        with effects.note(WEB, FENCE):
             if error is not None:
                 raise error
 
