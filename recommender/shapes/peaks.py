@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from adapter.foundation.reports.counts import count_of
-from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node, stays_with_node
+from recommender.kinds.cluster_size.node_groups.daemon_sets import is_per_node_pod, stays_with_node
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -136,7 +136,7 @@ def daemons_of(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
     """Return, for each DaemonSet, its last pod in the input, bound to no node."""
     found: dict[tuple[str, str], ClusterPod] = {}
     for pod in pods:
-        if pod.controller is not None and pod.controller.is_daemon_set and comes_with_the_node(pod):
+        if pod.controller is not None and pod.controller.is_daemon_set and is_per_node_pod(pod):
             found[pod.namespace, pod.controller.name] = _of_no_node(pod)
     return tuple(found[key] for key in sorted(found))
 

@@ -26,7 +26,7 @@ from adapter.metrics.rulebook.objects.rule_object_status import (
     seconds_until_due,
     status_of,
 )
-from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject, verdict_of, verdict_on_too_many
+from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject, too_many_rules_verdict, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,7 +67,7 @@ class RuleObjectStatuses:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._too_many = verdict_on_too_many(store.most)
+        self._too_many = too_many_rules_verdict(store.most)
         self._client = client
         self._store = store
         self._changes = changes

@@ -117,7 +117,7 @@ def steps_of(requesters: list[Requester], now: float) -> Iterator[ExplanationSte
 
 
 def _join_requester(known: Requester | None, name: str, times: _Times) -> Requester:
-    """Add a caller's requests under one spelling of the kind to what is known of the caller."""
+    """Return a caller's record with these requests added; `known` is its record so far, None if there is none."""
     if known is None:
         return Requester(name, times.first, times.last, times.number)
     return Requester(name, min(known.first, times.first), max(known.last, times.last), known.number + times.number)

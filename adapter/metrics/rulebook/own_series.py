@@ -22,21 +22,21 @@ _CACHED_QUERIES: Final = 1024
 
 def serves(rule: Rule, series: str) -> bool:
     """Return whether the rule may serve series of this name; for Tidewatch's own series, the rule must name them."""
-    return not series.startswith(PREFIX) or names_ours(rule)
+    return not series.startswith(PREFIX) or names_tidewatch(rule)
 
 
-def names_ours(rule: Rule) -> bool:
+def names_tidewatch(rule: Rule) -> bool:
     """Return whether `seriesQuery` or a filter names Tidewatch, as part of a series' name or as its source."""
-    return has_filter_of_ours(rule) or _names_ours(rule.series_query)
+    return filters_name_tidewatch(rule) or _query_names_tidewatch(rule.series_query)
 
 
-def has_filter_of_ours(rule: Rule) -> bool:
+def filters_name_tidewatch(rule: Rule) -> bool:
     """Return whether `seriesFilters` name Tidewatch."""
     return any(each.wanted and _PROGRAM in each.pattern.text for each in rule.series_filters)
 
 
 @lru_cache(maxsize=_CACHED_QUERIES)
-def _names_ours(query: str) -> bool:
+def _query_names_tidewatch(query: str) -> bool:
     try:
         node = parse_query(query)
     except UnreadableQueryError:

@@ -106,7 +106,7 @@ class ExporterRegister:
     def count_rows(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
         """Return the rows of an answer that count. Only the newest steps decide which exporter measures a node."""
         if piece.last < self._until:
-            return self.counted_of_the_past(claimants, rows, mapped)
+            return self.counted_in_older_answer(claimants, rows, mapped)
         self._until = piece.last
         newest = rows.newest[list(claimants.rows)]
         if claimants is self._steady:
@@ -136,7 +136,7 @@ class ExporterRegister:
                 last_live[source] = at
         self._ownership = replace(self._ownership, owners=owners, last_live=last_live)
 
-    def counted_of_the_past(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows) -> CountedRows:
+    def counted_in_older_answer(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows) -> CountedRows:
         """Return the rows that count in an answer with older steps: those of the exporters that measure the nodes now.
 
         Another exporter counts if it may have preceded the current one, or if it is the only one of a node that no

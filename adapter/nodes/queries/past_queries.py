@@ -241,7 +241,7 @@ def past_slots(
     usual = usual_sums.of_the_past(layout, answer.values)
     rows = rows_of(query.resource, layout, answer.values, query.piece, {}, usual)
     mapped = mapped_rows(layout.labels, mapping.mapper, mapping.nodes)
-    counted = register.counted_of_the_past(claimants_of(mapped, layout.labels, mapping.mapper), rows, mapped)
+    counted = register.counted_in_older_answer(claimants_of(mapped, layout.labels, mapping.mapper), rows, mapped)
     found = join_piece(query.resource, None, counted.rows, query.piece, counted.mapped)
     impossible = out_of_range(found.values)
     return replace(found, values=np.where(impossible, np.nan, np.clip(found.values, 0.0, 1.0)))

@@ -101,7 +101,7 @@ class ResourceProgress:
         return may_be
 
     def _map_rows(self, layout: SeriesLayout, mapping: NodeMapping) -> tuple[MappedRows, Claimants]:
-        """Return the nodes and exporters of an answer's rows: the last ones if neither series nor nodes changed."""
+        """Return the node and the exporter of each row; the last result is reused until a series or node changes."""
         last, mapper = self.mapped, mapping.mapper
         if last is None or last[0] is not layout or last[1] is not mapper:
             mapped = mapped_rows(layout.labels, mapper, mapping.nodes)

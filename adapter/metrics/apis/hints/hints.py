@@ -95,7 +95,7 @@ class Hints:
         """
         return f"{self._clause(name)}{more(command)}"
 
-    def for_not_looked_up(self, api: Api, name: str, command: str = "") -> str | None:
+    def for_failed_look_ups(self, api: Api, name: str, command: str = "") -> str | None:
         """Return one clause that says why an unknown metric may exist nevertheless; None if nothing suggests that.
 
         It may exist while a rule of the API would provide it and none of that rule's look-ups has succeeded yet.

@@ -91,7 +91,7 @@ class CustomMetrics:
             metric = served_metric(self._provider, asked.namespace, lambda each: self._find_metric(each, asked))
         if metric is None or metric.resource is None:
             what, command, formerly = _metric_text(asked), self._command(asked), _without_name(asked)
-            why = self._hints.for_not_looked_up(Api.CUSTOM, asked.metric, command)
+            why = self._hints.for_failed_look_ups(Api.CUSTOM, asked.metric, command)
             if why is not None:
                 raise not_known(what, why, formerly=formerly)
             raise not_found(what, self._hints.for_missing(asked.metric, command), formerly=formerly)

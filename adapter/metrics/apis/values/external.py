@@ -52,7 +52,7 @@ class ExternalMetrics:
         with translate_reading_errors(what):
             metric = served_metric(self._provider, asked.namespace, lambda each: each.find_external(asked.metric))
         if metric is None:
-            why = self._hints.for_not_looked_up(Api.EXTERNAL, asked.metric, command)
+            why = self._hints.for_failed_look_ups(Api.EXTERNAL, asked.metric, command)
             if why is not None:
                 raise not_known(what, why, formerly=_formerly(asked))
             raise not_found(what, self._hints.for_missing(asked.metric, command), formerly=_formerly(asked))

@@ -25,7 +25,7 @@ from adapter.metrics.readings.explain.sample_ages import SampleAges
 from adapter.metrics.readings.explain.values import (
     NO_SAMPLE,
     names_in,
-    steps_of_nobodys,
+    steps_of_dropped_samples,
     steps_of_objects,
     steps_of_rows,
 )
@@ -109,7 +109,7 @@ class AnswerSteps:
                 limit_seconds=metric.rule.policy.max_sample_age_seconds,
                 name_others=self._may_name_others(entry),
             )
-            progress.steps.extend((*steps, *steps_of_nobodys(self._queries.nobodys)))
+            progress.steps.extend((*steps, *steps_of_dropped_samples(self._queries.dropped_samples)))
         self._serve(served, answer.warnings)
 
     def _take_external(self) -> None:
@@ -120,7 +120,9 @@ class AnswerSteps:
         rows = reading.rows(namespace, selector)
         self._note_came(count_of(len(rows), "row") if rows else "")
         note = OF_ANOTHER_TIME if reading.is_late(namespace, selector) else None
-        self._progress.steps.extend((*steps_of_rows(rows, note), *steps_of_nobodys(self._queries.nobodys)))
+        self._progress.steps.extend(
+            (*steps_of_rows(rows, note), *steps_of_dropped_samples(self._queries.dropped_samples))
+        )
         answer = self._answering.external(metric, namespace, selector, reading)
         values = tuple((as_series(row.labels), row.value) for row in answer.rows)
         self._serve(values, answer.warnings)
@@ -139,7 +141,7 @@ class AnswerSteps:
         left_out = [name for name in names if name not in listing]
         self._note_came(count_of(len(listing | set(left_out)), "object") if listing else "")
         self._say_why(catalogue, kind, left_out)
-        progress.steps.extend(steps_of_nobodys(self._queries.nobodys))
+        progress.steps.extend(steps_of_dropped_samples(self._queries.dropped_samples))
         self._serve(_usage_values(answer, metric.name), answer.warnings)
 
     def _say_why(self, catalogue: Catalogue, kind: Resource, left_out: list[str]) -> None:

@@ -46,7 +46,7 @@ class FreshQueries:
 
     def __init__(self, sources: ReadingSources, progress: Progress, metric: Metric) -> None:
         """`metric` is the one whose query the explanation shows; others may be queried beside it."""
-        self.nobodys: Counter[Dropped] = Counter()
+        self.dropped_samples: Counter[Dropped] = Counter()
         """Samples that are not the value of any object; counted only here, since an explanation is not a refresh."""
         self._sources = sources
         self._progress = progress
@@ -86,7 +86,7 @@ class FreshQueries:
 
     def count_dropped_samples(self, tally: Counter[Dropped]) -> None:
         """Count samples that are not the value of any object."""
-        self.nobodys.update(tally)
+        self.dropped_samples.update(tally)
 
     def remark(self, _rule: Rule, kind: str, _message: str, *_args: object) -> None:
         """Note remarks of Prometheus on a query; all other remarks show in the reading."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 10
 NO_SAMPLE = "no sample"
-_NOBODYS: Mapping[Dropped, str] = {
+_DROPPED_TEXTS: Mapping[Dropped, str] = {
     Dropped.FOREIGN_NAMESPACE: (
         "samples of other namespaces are left out: the rule's metricsQuery does not use <<.LabelMatchers>>"
     ),
@@ -91,10 +91,10 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
         yield ExplanationStep("values", Outcome.NO, note)
 
 
-def steps_of_nobodys(nobodys: Mapping[Dropped, int]) -> Iterator[ExplanationStep]:
-    """Yield why samples that are no object's value are left out, for each reason that no other step shows."""
-    for reason, text in _NOBODYS.items():
-        if nobodys.get(reason):
+def steps_of_dropped_samples(dropped: Mapping[Dropped, int]) -> Iterator[ExplanationStep]:
+    """Yield why samples that belong to no object are left out, for each reason that no other step shows."""
+    for reason, text in _DROPPED_TEXTS.items():
+        if dropped.get(reason):
             yield ExplanationStep("values", Outcome.INFO, text)
 
 

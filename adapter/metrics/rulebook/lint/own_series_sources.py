@@ -14,7 +14,7 @@ from adapter.foundation.promql.tree import SelectorNode, TreeMatcher, selectors_
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.lint.queries import example_query
-from adapter.metrics.rulebook.own_series import PREFIX, has_filter_of_ours
+from adapter.metrics.rulebook.own_series import PREFIX, filters_name_tidewatch
 from adapter.metrics.rulebook.query_rendering import RenderError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def takes_anybodys_series(rule: Rule, example: Metric | None, place: Place) -> I
 
     `example` is a metric that the rule provides, if it provides any.
     """
-    if has_filter_of_ours(rule) and _has_no_source(rule.series_query):
+    if filters_name_tidewatch(rule) and _has_no_source(rule.series_query):
         yield _finding(place, "seriesFilters")
         return
     texts = [("seriesQuery", rule.series_query)]

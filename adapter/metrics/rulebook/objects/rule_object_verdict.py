@@ -107,7 +107,7 @@ def too_many_rules(most: int) -> RuleRefusal:
     return RuleRefusal(Reason.TOO_MANY_RULES, message)
 
 
-def verdict_on_too_many(most: int) -> Verdict:
+def too_many_rules_verdict(most: int) -> Verdict:
     """Return the verdict on an object that is not read because its namespace has too many."""
     refusal = too_many_rules(most)
     return Verdict(Ready.NO, refusal.reason, refusal.message, refusal, (), None)

@@ -31,10 +31,10 @@ _ADDED_TOLERATIONS: Final = (
 """Tolerations added by the DaemonSet controller (`pkg/controller/daemon/util`, `AddOrUpdateDaemonPodTolerations`)."""
 
 
-def comes_with_the_node(
+def is_per_node_pod(
     pod: ClusterPod, daemon_sets: Mapping[tuple[str, str], str] | None = None, node_uid: str = ""
 ) -> bool:
-    """Return whether a new node of the same kind has such a pod, which belongs to a DaemonSet or is the kubelet's own.
+    """Return whether every node of the kind has such a pod: one of a DaemonSet, or a static pod of the kubelet.
 
     `daemon_sets` are UIDs by namespace and name; if there are none, every DaemonSet that a pod names is assumed to
     exist. Annotations and owners of other API groups prove nothing: anyone who can create pods could make new nodes
@@ -122,4 +122,4 @@ def pods_on(node: ClusterNode, daemons: Iterable[ClusterPod]) -> tuple[ClusterPo
 
 def stays_with_node(pod: ClusterPod) -> bool:
     """Return whether a pod is of a DaemonSet, or says that its owner is a node, as the kubelet's own pods do."""
-    return comes_with_the_node(pod) or (pod.controller is not None and pod.controller.kind == "Node")
+    return is_per_node_pod(pod) or (pod.controller is not None and pod.controller.kind == "Node")

@@ -12,8 +12,8 @@ from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.resources import amounts_of, extended_resources
 from recommender.kinds.cluster_size.node_groups.daemon_sets import (
-    comes_with_the_node,
     daemon_pods,
+    is_per_node_pod,
     one_of_each,
     pods_on,
     would_run,
@@ -99,7 +99,7 @@ def discovery_facts_of(
     companions = group_values(
         (pod.node, pod)
         for pod in cluster.pods.value
-        if pod.node and comes_with_the_node(pod, daemon_sets, uids.get(pod.node, ""))
+        if pod.node and is_per_node_pod(pod, daemon_sets, uids.get(pod.node, ""))
     )
     problems: tuple[str, ...] = ()
     if isinstance(cluster.workloads, Unknown):

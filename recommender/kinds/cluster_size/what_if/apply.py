@@ -10,7 +10,7 @@ from adapter.foundation.documents.tree import nearest_word
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.future.workload_pods import copies, future_pod, pods_by_workload, workload_key
 from recommender.kinds.cluster_size.model.pod_places import deployment_of, unbound
-from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
+from recommender.kinds.cluster_size.node_groups.daemon_sets import is_per_node_pod
 from recommender.kinds.cluster_size.what_if.model import MOST_REPLICAS, Assumed, WhatIfError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _moves(pod: ClusterPod) -> bool:
     """Return whether a pod of a removed node needs another node: not if it ends anyway, or comes with its node."""
     if pod.has_ended or pod.is_terminating:
         return False
-    return not comes_with_the_node(pod)
+    return not is_per_node_pod(pod)
 
 
 def _unbound(pod: ClusterPod) -> ClusterPod:

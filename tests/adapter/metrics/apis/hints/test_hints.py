@@ -133,8 +133,8 @@ def test_a_metric_may_exist_while_no_look_up_of_its_rule_has_succeeded(
     name: str, look_up: LookUp, *, may_exist: bool
 ) -> None:
     hints = Hints(Catalogue(), lambda: (WORKS[0], look_up), lambda: NOW)
-    assert (hints.for_not_looked_up(Api.CUSTOM, name) is not None) is may_exist
-    assert hints.for_not_looked_up(Api.EXTERNAL, name) is None
+    assert (hints.for_failed_look_ups(Api.CUSTOM, name) is not None) is may_exist
+    assert hints.for_failed_look_ups(Api.EXTERNAL, name) is None
 
 
 LIKE_RULES = rulebook_of(
@@ -162,7 +162,7 @@ def test_a_metric_may_exist_whichever_of_several_rules_could_not_be_looked_up(fa
     ]
     rule = LIKE_RULES[failing]
     hints = Hints(Catalogue(), lambda: look_ups, lambda: NOW)
-    found = {api: hints.for_not_looked_up(api, "lost_depth") for api in (Api.CUSTOM, Api.EXTERNAL)}
+    found = {api: hints.for_failed_look_ups(api, "lost_depth") for api in (Api.CUSTOM, Api.EXTERNAL)}
     assert found.pop(rule.api) == (
         f"{rule.id} would provide it from the series lost_depth, but cannot look up its series: no server answers"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from adapter.metrics.readings.explain.values import names_in, steps_of_nobodys, steps_of_objects, steps_of_rows
+from adapter.metrics.readings.explain.values import names_in, steps_of_dropped_samples, steps_of_objects, steps_of_rows
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, Fault, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import BEYOND_MILLI_UNITS
 from adapter.metrics.rulebook.requests import Row
@@ -60,7 +60,7 @@ def test_objects_of_other_namespaces_are_not_named() -> None:
 
     assert names_in(reading, "shop") == []
     assert steps_of(reading, "a") == [("values", "a has no sample")]
-    (step,) = steps_of_nobodys({Dropped.FOREIGN_NAMESPACE: 3, Dropped.NAN: 1})
+    (step,) = steps_of_dropped_samples({Dropped.FOREIGN_NAMESPACE: 3, Dropped.NAN: 1})
     assert step.detail.startswith("samples of other namespaces are left out")
 
 
