@@ -8,11 +8,12 @@ from typing import Final, NoReturn
 
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.service.flags.parsing import flags_or_exit
+from adapter.foundation.service.flags.table import PATH, Flag
 from recommender.commands.recommend.command import RECOMMEND, recommend
 from recommender.kubectl.program import PROGRAM
 
-_NOT_TAKEN: Final = {"cluster", "workload", *(flag.name for flag in PROMETHEUS_FLAGS)}
-"""Flags that replace the cluster by files, or that replace the configuration file."""
+_NOT_TAKEN: Final = {"config", "cluster", "workload", *(flag.name for flag in PROMETHEUS_FLAGS)}
+"""Flags that replace the cluster by files, or that replace the configuration file; `--config` is required here."""
 
 WHAT_IF: Final = replace(
     RECOMMEND,
@@ -25,8 +26,9 @@ WHAT_IF: Final = replace(
         f"{PROGRAM} what-if --config recommender.yaml --assume shop/web:40",
         f"{PROGRAM} what-if --config recommender.yaml --without-node node-7 -o json",
     ),
-    flags=tuple(
-        replace(flag, required=flag.name == "config") for flag in RECOMMEND.flags if flag.name not in _NOT_TAKEN
+    flags=(
+        Flag("config", PATH, "The recommender's configuration file.", required=True),
+        *(flag for flag in RECOMMEND.flags if flag.name not in _NOT_TAKEN),
     ),
 )
 

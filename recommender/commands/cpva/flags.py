@@ -16,8 +16,8 @@ CPVA = CommandFlags(
     examples=(
         f"{PROGRAM} cpva --namespace kube-system --target deployment/thing --config-file /etc/config/thing",
         (
-            f"{PROGRAM} cpva --namespace kube-system --target deployment/thing --dry-run --default-config "
-            '\'{"thing": {"requests": {"cpu": {"base": "250m", "step": "100m", "nodesPerStep": 10}}}}\''
+            f"{PROGRAM} cpva --namespace kube-system --target deployment/thing --dry-run "
+            '--default-config "$(cat thing.json)"'
         ),
     ),
     flags=(

@@ -70,7 +70,7 @@ RECOMMEND = CommandFlags(
         f"{PROGRAM} recommend --workload shop/web --prometheus-url http://prometheus:9090",
     ),
     flags=(
-        Flag("config", PATH, "The configuration file; without one, --workload."),
+        Flag("config", PATH, "The configuration file; required without --workload."),
         Flag(
             "workload",
             TEXT,

@@ -30,7 +30,7 @@ SHAPE_FLAGS: Final = in_group(
         "How long the history is, up to --end. Of a recording, all of it without this flag.",
         default=DEFAULT_LAST_SECONDS,
     ),
-    Flag("end", TEXT, "End of the history: a time, a date, or -1d."),
+    Flag("end", TEXT, "End of the history: a time, a date, or -1d (default: now; of a recording, its end)."),
     Flag("step", SPAN, "Step of the queries to Prometheus.", default=300.0),
 )
 

@@ -40,7 +40,9 @@ WHAT_IF_FLAGS: Final = in_group(
         repeat=Repeat.EACH,
     ),
     Flag(
-        "add-pods", PATH, "Additional pods, or workloads with all of their pods: a file or a folder as for --cluster."
+        "add-pods",
+        PATH,
+        "Additional pods, or workloads with all of their pods: a file, or a folder of *.json and *.yaml.",
     ),
 )
 

@@ -20,7 +20,7 @@ from adapter.foundation.service.flags.table import (
 
 COLUMNS: Final = 80
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
-"""Joins a flag and its value, so that no line is broken between them."""
+"""Joins what one line must hold: a flag and its value, and what is between quotes."""
 
 
 def help_text(command: CommandFlags, *, all_flags: bool = False) -> str:
@@ -43,7 +43,8 @@ def help_text(command: CommandFlags, *, all_flags: bool = False) -> str:
 
 def _example(command_line: str) -> Iterator[str]:
     """Yield the lines of a command as a shell reads them; a long command continues after a backslash."""
-    together = re.sub(r"(?<= )(--?\S+) (?!-)", rf"\1{_NO_BREAK}", command_line)
+    quoted = re.sub(r"'[^']*'|\"[^\"]*\"", lambda found: found[0].replace(" ", _NO_BREAK), command_line)
+    together = re.sub(r"(?<= )(--?\S+) (?!-)", rf"\1{_NO_BREAK}", quoted)
     *lines, last = _wrap_lines(together, "  ", width=COLUMNS - len("    \\"))
     for number, line in enumerate([*(f"{line} \\" for line in lines), last]):
         yield ("    " if number else "") + line.replace(_NO_BREAK, " ")
@@ -61,13 +62,15 @@ def names_of(flag: Flag) -> tuple[str, ...]:
 
 
 def notes_of(flag: Flag) -> str:
-    """Return what a flag does and its default, or why it has no effect or is refused."""
+    """Return what a flag does and its default or that it is required, or why it has no effect or is refused."""
     notes = flag.help
     if isinstance(flag.state, Ignored):
         notes = f"Accepted, without effect: {flag.state.reason}"
     elif isinstance(flag.state, Refused):
         notes = f"Not supported: {flag.state.reason}"
-    elif flag.default not in (None, (), "", False):
+    elif flag.required:
+        notes = f"{notes} (required)"
+    elif flag.default is not False and flag.default not in (None, (), ""):
         default = flag.default if isinstance(flag.default, tuple) else (flag.default,)
         notes = f"{notes} (default {', '.join(flag.kind.show(value) for value in default)})"
     return notes
@@ -83,7 +86,7 @@ def variables_of(command: CommandFlags) -> tuple[str, str, str]:
     flag, value = _example_of_a_variable(command.flags)
     return (
         "Every flag can also be set by an environment variable:",
-        f"{variable_of(flag)}={value} is --{flag.name}={value}.",
+        f"{variable_of(flag)}={value} is --{flag.name}={value}",
         "The command line takes precedence.",
     )
 

@@ -194,10 +194,16 @@ def _value(flag: Flag, given: list[object] | None) -> object:
     return tuple(given) if given is not None else (flag.default or ())
 
 
+def _as_clause(sentence: str) -> str:
+    """Return a sentence without its capital and its full stop; names such as NAMESPACE/NAME stay."""
+    is_word = sentence[1:2].islower()
+    return f"{sentence[:1].lower() if is_word else sentence[:1]}{sentence[1:].removesuffix('.')}"
+
+
 def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Sequence[str]) -> None:
     for flag in command.flags:
         if flag.required and flag.name not in given:
-            raise UsageError(f"--{flag.name} is required: {flag.help}")
+            raise UsageError(f"--{flag.name} is required: {_as_clause(flag.help)}")
     if len(rest) > len(command.arguments) and not command.passes_over_more:
         secret = next((flag.name for flag in command.flags if flag.may_hold_secret and flag.name in given), None)
         if secret is not None:

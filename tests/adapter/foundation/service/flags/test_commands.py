@@ -13,14 +13,15 @@ from adapter.commands.table import COMMANDS as ADAPTER
 from adapter.foundation.service.flags.help import help_text
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.flags.program import Program, ProgramCommand, run_program, usage
-from adapter.foundation.service.flags.table import TEXT, CommandFlags, Flag, FlagValues, Works
+from adapter.foundation.service.flags.table import INTEGER, TEXT, CommandFlags, Flag, FlagValues, Works, switch
 from recommender.commands.table import COMMANDS as RECOMMENDER
 from recommender.kubectl.table import COMMANDS as PLUGIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAMS = {"adapter": ADAPTER, "recommender": RECOMMENDER}
+PROGRAMS = {"adapter": ADAPTER, "recommender": RECOMMENDER, "plugin": PLUGIN}
+OTHER_PROGRAMS_FLAGS = {"query.lookback-delta", "expander", "grpc-expander-url", "grpc-expander-cert", "help"}
 each_command = pytest.mark.parametrize(
     "command",
     [
@@ -43,6 +44,36 @@ def test_help_fits_a_terminal(command: CommandFlags) -> None:
         assert [line for line in text.splitlines() if len(line) > 80] == []
 
 
+@each_command
+def test_help_names_only_flags_that_the_command_has(command: CommandFlags) -> None:
+    shown = re.sub(r"`[^`]*`", "", help_text(command))
+    named = {name.rstrip(".") for name in re.findall(r"(?<![\w-])--([\w][\w.-]*)", shown)}
+    known = {*command.by_name, *OTHER_PROGRAMS_FLAGS}
+    assert [name for name in named if not any(flag == name or flag.startswith(f"{name}-") for flag in known)] == []
+
+
+@each_command
+def test_help_says_which_flags_are_required(command: CommandFlags) -> None:
+    required = [flag.name for flag in command.flags if flag.required]
+    assert (
+        re.findall(r"  (?:-\w, )?--([\w-]+)(?: \S+)?\n(?: {8}.*\n)*? {8}.*\(required\)", help_text(command)) == required
+    )
+
+
+def test_a_default_of_zero_is_shown_as_any_other() -> None:
+    flags = (Flag("seed", INTEGER, "Seed.", default=0), switch("dry-run", "Write nothing."))
+    shown = help_text(CommandFlags(program="tool", summary="", flags=flags))
+    assert "Seed. (default 0)" in shown
+    assert "Write nothing.\n" in shown
+
+
+@each_command
+def test_no_line_of_an_example_ends_inside_quotes(command: CommandFlags) -> None:
+    (shown,) = re.findall(r"\n\nExamples:\n(.*?)\n\n", help_text(command), flags=re.DOTALL)
+    for line in shown.splitlines():
+        assert shlex.split(line.removesuffix("\\")), line
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_help_of_a_program_fits_a_terminal(name: str) -> None:
     assert [line for line in usage(PROGRAMS[name]).splitlines() if len(line) > 80] == []
@@ -59,7 +90,7 @@ def test_help_shows_two_examples_that_the_command_accepts(command: CommandFlags)
 
 @each_command
 def test_the_variable_shown_in_help_sets_the_flag_it_names(command: CommandFlags) -> None:
-    ((variable, value, name, same),) = re.findall(r"\n  (\w+)=(\S+) is --([\w-]+)=(\S+)\.\n", help_text(command))
+    ((variable, value, name, same),) = re.findall(r"\n  (\w+)=(\S+) is --([\w-]+)=(\S+)\n", help_text(command))
     arguments = next(words for _, _, *words in examples(command) if f"--{name}" not in words)
     by_variable = parse_flags(command, arguments, {variable: value})
     by_flag = parse_flags(command, [*arguments, f"--{name}={same}"], {})
@@ -79,7 +110,7 @@ def test_help_lists_flags_with_an_effect_and_help_all_lists_every_flag(command: 
     "command",
     [
         pytest.param(flags, id=flags.program)
-        for program in (*PROGRAMS.values(), PLUGIN)
+        for program in PROGRAMS.values()
         for flags in (program.load(name).flags for name in program.commands)
         if "output" in flags.by_name
     ],
