@@ -194,10 +194,10 @@ def _value(flag: Flag, given: list[object] | None) -> object:
     return tuple(given) if given is not None else (flag.default or ())
 
 
-def _as_clause(sentence: str) -> str:
-    """Return a sentence without its capital and its full stop; names such as NAMESPACE/NAME stay."""
-    is_word = sentence[1:2].islower()
-    return f"{sentence[:1].lower() if is_word else sentence[:1]}{sentence[1:].removesuffix('.')}"
+def _as_clause(text: str) -> str:
+    """Return the first sentence without its capital and its full stop; names such as NAMESPACE/NAME stay."""
+    sentence = text.split(". ", maxsplit=1)[0].removesuffix(".")
+    return f"{sentence[0].lower()}{sentence[1:]}" if sentence[1:2].islower() else sentence
 
 
 def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Sequence[str]) -> None:

@@ -192,10 +192,18 @@ def test_arguments_after_two_dashes_are_not_flags() -> None:
         parse_flags(command, ["a"], {})
 
 
-def test_a_missing_required_flag_is_an_error() -> None:
-    needed = Flag("config", PATH, "give a rule file", repeat=Repeat.EACH, required=True)
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("give a rule file", "give a rule file"),
+        ("Rule file. Changes take effect at once.", "rule file"),
+        ("NAMESPACE/NAME of a Secret.", "NAMESPACE/NAME of a Secret"),
+    ],
+)
+def test_a_missing_required_flag_is_an_error_that_says_what_it_is(text: str, clause: str) -> None:
+    needed = Flag("config", PATH, text, repeat=Repeat.EACH, required=True)
     command = CommandFlags(program="p", summary="", flags=(needed,))
-    with pytest.raises(UsageError, match="--config is required: give a rule file"):
+    with pytest.raises(UsageError, match=f"--config is required: {clause}$"):
         parse_flags(command, [], {})
 
 
