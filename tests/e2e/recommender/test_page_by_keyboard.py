@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Status, TargetReference
+from recommender.decisions.record import Status, Step, TargetReference
 from recommender.page.handler import PageHandler
 from tests.e2e.recommender.test_page_predictions import NOW, answering, day, record
 from tests.e2e.support.browser import needs_browser
@@ -31,7 +31,7 @@ OUTLINE = "getComputedStyle(document.activeElement).outlineStyle"
 ROWS = "[...document.querySelectorAll('.index tbody tr:not(.note) th')].map(each => each.textContent)"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 CELLS = "document.querySelectorAll('.index tbody tr:not(.note) > td').length"
-BROKEN = """[...document.querySelectorAll('.index tbody tr:not(.note) > td')].filter(cell => {
+BROKEN = """[...document.querySelectorAll('.index tbody tr:not(.note) > td, .steps tbody th')].filter(cell => {
     const text = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT).nextNode();
     return text && [...text.data.matchAll(/[A-Za-z]+/g)].some(word => {
         const range = document.createRange();
@@ -86,6 +86,13 @@ def few() -> Iterator[str]:
 def long_names() -> Iterator[str]:
     """Yield the page of 61 recommendations, whose names need the whole width."""
     yield from served(tuple(replace(one(number), name=f"{'long-name-' * 9}{number}") for number in range(61)))
+
+
+@pytest.fixture(scope="module")
+def long_steps() -> Iterator[str]:
+    """Yield the page of a recommendation with a step of a long name beside a long calculation."""
+    steps = (Step("seasonal-held/forecast", 9, "ceil(214902 / 25000), " + "in 197 s: start-up 120 s, " * 9),)
+    yield from served((replace(one(1), steps=steps),))
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +159,15 @@ def test_no_word_is_broken_beside_a_long_name(browser: Browser, long_names: str)
     # Each run of letters is one piece on the screen, if it is not broken over two lines.
     assert browser.value(CELLS) > 100
     assert browser.value(BROKEN) == []
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_word_of_a_step_is_broken_beside_a_long_calculation(browser: Browser, long_steps: str, width: int) -> None:
+    browser.resize(width, dark=False)
+    browser.open(long_steps)
+    assert browser.value("document.querySelectorAll('.steps tbody th').length") == 1
+    assert browser.value(BROKEN) == []
+    assert browser.value(OVERFLOW) == 0
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
