@@ -86,8 +86,8 @@ def init(arguments: Sequence[str]) -> NoReturn:
         exit_for_usage(PROGRAM, str(error))
     if lines is None:
         print(  # noqa: T201 - what a person reads
-            f"{PROGRAM}: neither the load of a workload nor a known add-on was found: let Prometheus scrape an "
-            "exporter that docs/init.md lists, or give --kubeconfig or --cluster",
+            f"{PROGRAM}: no load of a workload, known add-on or provider's label of node groups was found: let "
+            "Prometheus scrape an exporter that docs/init.md lists, or give --kubeconfig or --cluster",
             file=sys.stderr,
         )
         sys.exit(1)

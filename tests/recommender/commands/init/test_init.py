@@ -218,5 +218,5 @@ def test_init_reports_that_it_found_no_load(start_prometheus: Any, tmp_path: Pat
     ended = run("init", f"--prometheus-url={running.url}", f"--out={tmp_path}/out", program=RECOMMENDER)
 
     assert (ended.code, ended.out) == (1, "")
-    assert "neither the load of a workload nor a known add-on was found" in ended.error
+    assert "no load of a workload, known add-on or provider's label of node groups was found" in ended.error
     assert not (tmp_path / "out").exists()
