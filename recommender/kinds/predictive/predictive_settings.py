@@ -198,7 +198,7 @@ class PredictiveSettings:
 
 
 def configured_growth(model: str, max_growth: float | None) -> float | None:
-    """Return how many times the current load the prediction of a configured model may be; None without a limit."""
+    """Return the limit of a configured model's prediction, as a multiple of the current load; None without one."""
     default = TREND_GROWTH if model in TREND_MODELS else None
     return default if max_growth is None else max_growth
 

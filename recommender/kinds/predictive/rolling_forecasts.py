@@ -57,7 +57,7 @@ def refit_steps(model: Model, history: LoadHistory, task: ForecastTask, options:
 
 
 def known_before(history: LoadHistory, step: int, task: ForecastTask) -> LoadHistory:
-    """Return what is kept of the history before a step, which is what a fit at that step sees."""
+    """Return the part of the history before a step that a fit at that step uses."""
     return history.between(max(0, step - _kept_steps(history, task)), step)
 
 

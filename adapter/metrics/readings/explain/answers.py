@@ -7,7 +7,7 @@ results, and `MetricAnswers` and `UsageAnswers` make answers from these, as for 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.reports.counts import count_of
@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 _ALL = BySelector(EVERYTHING)
 _MOST_LOOKED_INTO = 10
 _LOOK_AT_TARGETS = "run the query in Prometheus, and check whether its targets are up"
+_PLAN_TEXTS: Final = {
+    PlanKind.WIDE: "one query serves all requesters",
+    PlanKind.NAMESPACE: "one query serves the requesters of a namespace",
+    PlanKind.EXACT: "each requester needs a query of its own",
+}
 _LISTED = (
     "the API only lists objects with values of CPU and memory: it leaves out a pod while one of its "
     "containers has no CPU or no value of what it has samples of"
@@ -215,7 +220,7 @@ class AnswerSteps:
         entry = self._queries.entry(self._metric, request)
         plan = entry.scope.group.plan
         why = "" if plan.kind is PlanKind.WIDE else f": {plan.reason}"
-        self._progress.note("plan", Outcome.INFO, f"the widest that is proven is {plan.kind}{why}")
+        self._progress.note("plan", Outcome.INFO, f"{plan.kind}: {_PLAN_TEXTS[plan.kind]}{why}")
         return entry
 
     def _may_name_others(self, entry: DemandEntry) -> bool:

@@ -42,7 +42,7 @@ class Rivals:
         self._compared.pop(place, None)
 
     def compare(self, place: tuple[str, str], labels: Mapping[str, str]) -> Fault:
-        """Compare one more sample of an object; return why the object has no value."""
+        """Compare one more sample of an object with its first; return why the object has no value then."""
         compared = self._compared[place]
         first = compared.first
         if first is None:

@@ -88,7 +88,7 @@ class YoungPods:
 
 
 def young_pods(pods: Sequence[ClusterPod], situation: ClusterSituation, settings: ClusterSizeSettings) -> YoungPods:
-    """Return the pods that do not count yet, if the situation waits.
+    """Return the pods that do not count yet; none if the decision does not wait for timers.
 
     A pod is young while it is younger than the configured delay, which its annotation can only lengthen; and all pods
     are young while even the oldest is younger than `SETTLING_SECONDS`. Future pods are never young.

@@ -145,8 +145,8 @@ def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatAr
 def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatArray:
     """Return the lower bound of headroom's usual short steps a day, for each series.
 
-    A day has 48 steps of half an hour, and each short one is a separate shortage. If a usual day had at least six of
-    them, a proof would take nearly two weeks, and paying little for so long and much after that buys less than paying
+    A day has only 48 steps of half an hour, and each short one is a separate shortage. With at least six of them in a
+    usual day, a proof would take nearly two weeks. To pay little for so long and much after that buys less than to pay
     the same throughout. A later proof comes too late for that, and needs as many short steps as with a fine grid.
     """
     few = min(
