@@ -10,7 +10,7 @@ from adapter.foundation.reports.terminal_escaping import printable
 
 GAP: Final = "  "
 _NARROWEST: Final = 20
-"""The minimum width of the last column in characters, even if a line is then longer than the terminal."""
+"""The minimum width in characters of text that is wrapped, even if a line is then longer than the terminal."""
 
 
 def columns(
@@ -21,16 +21,25 @@ def columns(
 ) -> Iterator[str]:
     """Yield the lines of the rows with aligned columns, of which the last is wrapped to `width` characters.
 
-    `finish` returns the final text of a cell from its row, its column and its padded text, for all but the last column.
+    A text of the last column that has no room there, or of which a word has none, is below its row. `finish` returns
+    the final text of a cell from its row, its column and its padded text, for all but the last column.
     """
     safe = [tuple(map(printable, row)) for row in rows]
     widths = [max(len(row[column]) for row in safe) for column in range(len(rows[0]) - 1)]
     start = len(indent) + sum(widths) + len(GAP) * len(widths)
     for place, row in enumerate(safe):
         cells = [finish(place, column, row[column].ljust(size)) for column, size in enumerate(widths)]
-        first, *rest = wrap_lines(row[-1], width if width is None else max(width - start, _NARROWEST), "") or [""]
-        yield indent + GAP.join([*cells, first])
-        yield from (" " * start + line for line in rest)
+        if width is None or _has_room(row[-1], width - start):
+            first, *rest = wrap_lines(row[-1], width if width is None else width - start, "") or [""]
+            yield indent + GAP.join([*cells, first])
+            yield from (" " * start + line for line in rest)
+        else:
+            yield (indent + GAP.join(cells)).rstrip()
+            yield from wrap_lines(row[-1], width, indent + 2 * GAP)
+
+
+def _has_room(text: str, room: int) -> bool:
+    return len(text) <= room or (room >= _NARROWEST and max(map(len, text.split())) <= room)
 
 
 def align_columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
