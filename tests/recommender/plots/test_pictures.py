@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import recommender.commands.sizes.size_plot
 from benchmarks.gpu_plot import write_plot as write_gpu_plot
 from demo.moments import Moment
 from demo.plot import plot_day
+from recommender.backtest.reports.cost_panels import draw_budgets
 from recommender.backtest.reports.plot import write_plot as write_backtest_plot
 from recommender.commands.sizes.size_plot import write_size_plot
 from recommender.kinds.resources.size_record import ResourceSize
@@ -26,8 +28,6 @@ from tests.support.overlaps import outside, overlaps
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from matplotlib.figure import Figure
 
 LONG = "-with-a-very-long-name-that-somebody-has-chosen-for-groups-of-nodes"
 Facts: Any = SimpleNamespace
@@ -110,6 +110,24 @@ def test_unrecorded_time_is_marked_in_a_replay(drawn: list[Figure], tmp_path: Pa
     assert [each.count("not recorded") for each in labels] == [0, 1]
     assert drawn[1].axes[0].get_ylim() == drawn[0].axes[0].get_ylim()
     judge(drawn[1])
+
+
+@pytest.mark.parametrize(
+    "shorts", [(3.2, 0.0, 0.0), (0.4, 0.4, 0.4), (0.0, 0.0, 0.0), (0.7, 0.3, 0.0), (13.0, 0.6, 0.05), (90.0, 1.0, 1e-4)]
+)
+def test_shortage_can_be_read_from_the_axis_of_budgets(shorts: tuple[float, ...]) -> None:
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    axes = figure.subplots()
+    points = [
+        Facts(budget_ratio=0.1 * at, measures=Facts(tau_under_percent=short), headroom_tau_under_percent=short)
+        for at, short in enumerate(shorts, 1)
+    ]
+    draw_budgets(axes, Facts(budgets=points, verdict=Facts(cost_above_load_ratio=None)))
+    figure.draw_without_rendering()
+    low, high = axes.get_ylim()
+    labels = axes.yaxis.get_majorticklabels() + axes.yaxis.get_minorticklabels()
+    assert len([each for each in labels if each.get_text() and low <= each.get_position()[1] <= high]) >= 2
+    judge(figure)
 
 
 @pytest.mark.parametrize("name", ["a$b$", "a$b", r"$\frac$", r"a\$b", "^_{"])
