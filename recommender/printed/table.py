@@ -58,7 +58,8 @@ def _summary(groups: Sequence[list[Record]], width: int | None, paint: Callable[
 def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
     first, summary = group[0], summary_of(group)
     if first.each is None:
-        return first.name, first.status.value, value_text(first), first.binding or "-"
+        binding = first.binding if first.replicas is not None or first.has_value else None
+        return first.name, first.status.value, value_text(first), binding or "-"
     value = _value_of_targets(group) if summary.replicas is None else count_of(summary.replicas, "replica")
     counts = ", ".join(
         f"{summary.counts[status]} {status.value}" for status in WORST_FIRST if summary.counts.get(status)

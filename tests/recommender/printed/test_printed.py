@@ -67,6 +67,12 @@ def test_the_document_has_every_key() -> None:
     }
 
 
+def test_no_step_is_shown_as_the_one_that_decided_without_a_value() -> None:
+    held = replace(RECORD, status=Status.HELD, message="paused: no size is known", replicas=None)
+    _heading, row, *_ = as_text([held]).splitlines()
+    assert row.split() == ["coredns", "held", "no", "value", "-"]
+
+
 def test_keys_without_a_value_are_null() -> None:
     items = recommendation_list([Record("", "", NOW, Status.ERROR, "wrong")], NOW)["items"]
     assert items == [
