@@ -169,6 +169,8 @@ def _read(path: Path) -> FileContent:
     except OSError as e:
         if e.errno == errno.EFBIG:
             raise UnreadFileError(path, str(e.strerror), "split it") from e
+        if e.errno == errno.EINVAL:
+            raise UnreadFileError(path, f"cannot read it: {e.strerror}", "save its content in a regular file") from e
         raise UnreadFileError(
             path, f"cannot read the file: {e.strerror}", "check that it exists and is readable"
         ) from e

@@ -7,6 +7,7 @@ any describe a cluster without any.
 
 from __future__ import annotations
 
+import errno
 import re
 from codecs import BOM_UTF8
 from operator import itemgetter
@@ -128,7 +129,8 @@ def _read(path: Path, read: _Reader, *, is_mapped: bool) -> Contents:
         body = read_regular(path, _LARGEST_BYTES)
         return _contents(path, body, read, is_json=_is_json(path, body))
     except OSError as error:
-        fix = "check that it exists and is readable"
+        is_regular = error.errno != errno.EINVAL
+        fix = "check that it exists and is readable" if is_regular else "save its content in a regular file"
         raise ClusterFilesError(f"{path}: the file cannot be read: {error.strerror}: {fix}") from error
     except ManifestError as error:
         place = f"{path}:{error.line}" if error.line else str(path)

@@ -278,7 +278,7 @@ def test_a_path_that_is_not_a_regular_file_is_refused_at_once_and_others_are_rea
     (tmp_path / "c.yaml").write_text("c")
     assert watch.look() == "a||c"
     (unread,) = (content.unread for content in read_each([tmp_path]) if content.unread is not None)
-    reason = "cannot read the file: it is not a regular file: check that it exists and is readable"
+    reason = "cannot read it: it is not a regular file: save its content in a regular file"
     assert str(unread) == f"{tmp_path}/b.yaml: {reason}"
 
 
