@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Final, Protocol
 
 from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.threads import UNREPORTED_SECONDS
 from adapter.foundation.time.backoff import Backoff
 
 _log = logging.getLogger(__name__)
@@ -123,9 +124,16 @@ class Tasks:
     def _supervise(self, task: _Task, passes: Callable[[_Task], None]) -> None:
         while not self.stopping.is_set():
             try:
-                passes(task)
-            except Exception as e:  # noqa: BLE001 - the supervisor: whatever a task raises, the others go on
-                self.stopping.wait(task.count_failure(e))
+                self._pass_reported(task, passes)
+            except MemoryError:
+                time.sleep(UNREPORTED_SECONDS)
+
+    def _pass_reported(self, task: _Task, passes: Callable[[_Task], None]) -> None:
+        """Run a pass, report its failure and wait; raises MemoryError if there is too little memory for that."""
+        try:
+            passes(task)
+        except Exception as e:  # noqa: BLE001 - the supervisor: whatever a task raises, the others go on
+            self.stopping.wait(task.count_failure(e))
 
 
 class TaskEndedError(Exception):

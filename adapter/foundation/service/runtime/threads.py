@@ -9,9 +9,17 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
+from typing import Final
 
 _log = logging.getLogger(__name__)
+
+UNREPORTED_SECONDS: Final = 0.1
+"""How long a thread pauses after a failure that it cannot even report, because there is no memory left.
+
+It must neither end, since nothing would do its work, nor try again at once. `time.sleep` itself takes no memory.
+"""
 
 
 class WorkWaitsError(RuntimeError):
@@ -82,9 +90,17 @@ class DaemonThreads:
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
             try:
-                work()
-            except Exception:  # noqa: BLE001 - the loop of the thread: one piece of work must not end it for the others
-                _log.exception("background work failed: internal error")
+                _run_reported(work)
+            except MemoryError:
+                time.sleep(UNREPORTED_SECONDS)
             del work  # The work and its large answers must not live until the next work arrives.
             with self._lock:
                 self._pending -= 1
+
+
+def _run_reported(work: Callable[[], None]) -> None:
+    """Run the work and log its failure; raises MemoryError if there is too little memory for that."""
+    try:
+        work()
+    except Exception:  # noqa: BLE001 - the loop of the thread: one piece of work must not end it for the others
+        _log.exception("background work failed: internal error")

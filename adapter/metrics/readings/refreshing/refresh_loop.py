@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.service.runtime.threads import WorkWaitsError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.effects import Trial
-    from adapter.metrics.readings.asking.queries import Query
+    from adapter.metrics.readings.asking.queries import Query, Reading
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
     from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
     from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey
@@ -41,6 +41,9 @@ _log = logging.getLogger(__name__)
 
 _SWEEP_SECONDS = 5.0
 _FREED_A_SLICE = 2000
+_LACKS_MEMORY: Final = Failure(
+    ReadingError, "there is too little memory to read the answer of Prometheus: raise the memory limit of the adapter"
+)
 
 
 class RefreshLoop:
@@ -101,22 +104,28 @@ class RefreshLoop:
 
     def refresh(self, query: Query) -> None:
         """Send a query to Prometheus once, and record how it ended."""
-        try:
-            outcome = self._refreshers.ask(query)
-            if not isinstance(outcome, Failure):
-                outcome = self._shared.share(query, outcome)
-        except Exception as error:  # noqa: BLE001 - the one place that keeps a fault in one query from all others
-            _log.exception("refreshing %s failed: internal error", query.metric.qualified)
-            outcome = Failure(
-                ReadingError,
-                f"{query.metric.qualified}: internal error ({type(error).__name__}), see the adapter's log",
-            )
+        outcome = self._ask(query)
         gone = self.scheduler.settle(query, outcome)
         # Nothing here may keep a reading alive, or it would be freed all at once.
         del outcome
         while gone:
             parts = gone.pop().pieces()
             let_go(parts, self._pace)
+
+    def _ask(self, query: Query) -> Reading | Failure:
+        try:
+            outcome = self._refreshers.ask(query)
+            return outcome if isinstance(outcome, Failure) else self._shared.share(query, outcome)
+        except MemoryError:
+            # A report takes memory, too, and until this returns, what was read of the answer is in memory. A query
+            # whose end is not recorded is never sent again.
+            return _LACKS_MEMORY
+        except Exception as error:  # noqa: BLE001 - the one place that keeps a fault in one query from all others
+            _log.exception("refreshing %s failed: internal error", query.metric.qualified)
+            return Failure(
+                ReadingError,
+                f"{query.metric.qualified}: internal error ({type(error).__name__}), see the adapter's log",
+            )
 
     def _launch(self, query: Query) -> None:
         self._submit(query.key.backend, partial(self.refresh, query))

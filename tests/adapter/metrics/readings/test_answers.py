@@ -287,6 +287,22 @@ def test_an_internal_error_fails_only_its_query_and_is_counted(caplog: pytest.Lo
     assert ask(harness, "raw").values
 
 
+def test_an_answer_that_memory_cannot_hold_fails_only_its_query_and_is_not_reported_with_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A report may find no memory either, while the answer is held by the traceback; then the query never ended."""
+    prometheus = ScriptedPrometheus(answer=lambda query: MemoryError() if "raw" in query else PODS)
+    harness = make_harness(prometheus)
+
+    with pytest.raises(ReadingError, match="raise the memory limit of the adapter"):
+        ask(harness, "raw")
+    assert ask(harness).values
+    assert not [record for record in caplog.records if record.exc_info]
+    prometheus.answer = lambda _query: PODS
+    harness.pass_time(10)
+    assert ask(harness, "raw").values
+
+
 def test_an_exact_query_names_the_current_objects() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": ["web-0", "web-1"]})

@@ -43,6 +43,19 @@ def test_failed_work_does_not_end_its_thread() -> None:
     assert done.wait(SECONDS)
 
 
+def test_work_whose_failure_cannot_be_reported_does_not_end_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, each failure while memory was short took a thread away from all queries."""
+    threads, done = DaemonThreads("unreported", 1), threading.Event()
+
+    def lack_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("adapter.foundation.service.runtime.threads._log.exception", lack_memory)
+    threads.submit(lack_memory)
+    threads.submit(done.set)
+    assert done.wait(SECONDS)
+
+
 def test_closed_threads_end_after_their_work_and_later_work_still_runs() -> None:
     threads, open_gate = DaemonThreads("closed", 1), threading.Event()
     before, after = threading.Event(), threading.Event()

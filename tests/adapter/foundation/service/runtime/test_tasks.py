@@ -100,6 +100,25 @@ def test_a_failing_task_is_tried_again_and_logged_once(
     assert caplog.records[1].__dict__["fields"] == {"task": "refresh", "failures": 3}
 
 
+def test_a_task_whose_failure_cannot_be_reported_is_tried_again(
+    tasks: Tasks, events: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, a failure while memory was short ended the task for good."""
+    failures = iter([MemoryError()])
+
+    def lack_memory_once(*_: object, **_options: object) -> None:
+        for failure in failures:
+            raise failure
+
+    def fail() -> None:
+        raise ValueError
+
+    monkeypatch.setattr("adapter.foundation.service.runtime.tasks._log.error", lack_memory_once)
+    tasks.periodic("refresh", fail, every_seconds=0, deadline_seconds=1)
+    until(lambda: len(events.results) >= 2)
+    assert set(events.results) == {("refresh", "error")}
+
+
 def test_another_failure_is_logged_too(tasks: Tasks, events: Recorded, caplog: pytest.LogCaptureFixture) -> None:
     failures: Iterator[Exception] = iter([ValueError(), KeyError(), ValueError(), ValueError()])
 
