@@ -5,8 +5,8 @@
 
 All targets are looked up at the same time and within a time limit, and targets that did not answer last time have
 separate threads, so that a hanging one does not delay the others. While the API server does not answer, its last
-answers remain in use with their times: decisions judge whether these are recent enough. If the object may not be read,
-as with cluster-proportional-autoscaler's rights, only its scale is read.
+answers remain in use with their times: decisions judge whether these are recent enough. If the object may not be read
+from the beginning, as with cluster-proportional-autoscaler's rights, only its scale is read.
 """
 
 from __future__ import annotations
@@ -187,6 +187,10 @@ class TargetLookups:
             document = self._objects.get(path, seconds=_EACH_SECONDS).document
         except ForbiddenError:
             with self._ended:
+                if target in self._uids and target not in self._scale_only_until:
+                    # It could be read. Its pause must not end where the right is taken away, or where an API server
+                    # that has just started does not know the roles yet.
+                    raise
                 self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
             message = f"{target} may not be read, only its scale: field managers, pauses and rollouts are not known"
             self._states.failed(str(target), message, level=logging.WARNING)

@@ -132,6 +132,21 @@ def test_with_rights_for_scale_only_the_size_is_known_and_this_is_logged_once(
     assert harness.of() == Observed(WHOLE, 1601.0)
 
 
+def test_a_target_that_was_readable_is_not_known_by_its_scale_alone() -> None:
+    """Its pause would end with the right, or where an API server that has just started refuses one request."""
+    harness = Harness()
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    harness.objects.deny("get", "deployments")
+    for harness.now in (1.0, 2.0):
+        found = harness.of()
+        assert isinstance(found, Unknown)
+        assert "cannot get resource" in found.reason
+        assert not found.is_awaited
+    harness.objects.denied.clear()
+    harness.now = 3.0
+    assert harness.of() == Observed(WHOLE, 1003.0)
+
+
 def test_rights_for_one_object_of_a_kind_do_not_imply_rights_for_all(caplog: pytest.LogCaptureFixture) -> None:
     harness = Harness()
     harness.objects.put(DEPLOYMENTS, "shop", "other", OBJECT)
