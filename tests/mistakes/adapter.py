@@ -306,8 +306,8 @@ ADAPTER: Final = (
         "credentials of a program that is missing",
         "doctor --kubeconfig {nobody}",
         "kubeconfig ",
-        "the program that `exec` names for the credentials failed: ",
-        "name a valid kubeconfig",
+        "no-such-program, which `exec` names, is not installed",
+        "install it, or write its path into `command`",
     ),
     Mistake(
         "doctor with a wrong name",

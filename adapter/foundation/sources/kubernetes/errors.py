@@ -6,6 +6,7 @@ a class, other programs' messages are truncated, and nothing that may contain a 
 
     KubernetesError
     +-- ConfigurationError      kubeconfig or service account cannot be used
+    |   +-- MissingProgramError the program that creates the credentials is not installed
     +-- UnreachableError        no connection, TLS refused, reset, deadline passed
     |   +-- SilentError         connected, but no byte for too long
     |   +-- DeadlineError       the time for the whole call is up
@@ -44,6 +45,14 @@ class KubernetesError(Exception):
 
 class ConfigurationError(KubernetesError):
     """The kubeconfig, or the service account of the pod, cannot be used."""
+
+
+class MissingProgramError(ConfigurationError):
+    """The program that creates a user's credentials is not installed; `hint` says what to do."""
+
+    def __init__(self, command: str, hint: str) -> None:
+        super().__init__(f"{command}, which `exec` names, is not installed")
+        self.hint = hint
 
 
 class UnreachableError(KubernetesError):

@@ -29,7 +29,7 @@ from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import (
     service_account_access,
     without_empty,
 )
-from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trim_message
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError, MissingProgramError, trim_message
 from adapter.foundation.sources.kubernetes.transport import (
     CONNECTIONS,
     PackageTransport,
@@ -106,10 +106,7 @@ def _load_kubeconfig(path: str, context: str | None, configuration: Configuratio
 
 
 def _require_user(merged: ConfigNode, context: str | None, *, has_token: bool) -> None:
-    """Raise ConfigException for a user that is missing or incomplete: the package would send no credentials.
-
-    Without a token, a FileNotFoundError names a program for the credentials that is not installed.
-    """
+    """Raise ConfigException, or MissingProgramError, for a user of whom the package would send no credentials."""
     from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
 
     named = merged["contexts"].get_with_name(context or merged["current-context"])
@@ -225,6 +222,8 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
         load()
     except ConfigException as error:
         reason = _plain_words(str(error))
+    except MissingProgramError as error:
+        reason, remedy = str(error), error.hint
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}"
     except YAMLError as error:

@@ -6,7 +6,6 @@ would stop a command for ever, and in a server each thread that sends a request 
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import signal
@@ -15,6 +14,8 @@ import sys
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.sources.kubernetes.errors import MissingProgramError
 
 if TYPE_CHECKING:
     from kubernetes.config.kube_config import ConfigNode
@@ -63,9 +64,9 @@ class LimitedProgram(subprocess.Popen[str]):
 
 
 def require_program(user: ConfigNode) -> None:
-    """Raise FileNotFoundError if the program that creates a user's credentials is not installed.
+    """Raise MissingProgramError with the user's `installHint` if the program for the credentials is not installed.
 
-    The error has the user's `installHint`. A path is left to the system: its folder depends on who starts it.
+    A path is left to the system: its folder depends on who starts it.
     """
     stated = user.value.get("exec")
     command = stated.get("command") if isinstance(stated, dict) else None
@@ -74,7 +75,7 @@ def require_program(user: ConfigNode) -> None:
     paths = [each["value"] for each in stated.get("env") or () if each["name"] == "PATH"]
     if shutil.which(command, path=paths[-1] if paths else None) is None:
         hint = stated.get("installHint") or "install it, or write its path into `command`"
-        raise FileNotFoundError(errno.ENOENT, f"{command}, which `exec` names, is not installed", hint)
+        raise MissingProgramError(command, str(hint))
 
 
 def limit_programs() -> None:
