@@ -94,7 +94,7 @@ ADAPTER: Final = (
         "serve --prometheus-url {down}",
         "--config",
         "--config is required",
-        "Rule file, or a folder of *.yaml; may be repeated. Changes take effect",
+        "rule file, or a folder of *.yaml; may be repeated",
     ),
     Mistake(
         "serve with broken rules",
@@ -247,7 +247,7 @@ ADAPTER: Final = (
         "readiness --metrics-url http://127.0.0.1:9000/metrics --limit 5",
         "--metric",
         "--metric is required",
-        "Metric that counts the open connections, as in websocket_connections or",
+        "metric that counts the open connections, as in websocket_connections or",
     ),
     Mistake(
         "readiness over TLS",

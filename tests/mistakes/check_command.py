@@ -56,7 +56,13 @@ CHECK_COMMAND: Final = (
         "write its content out",
         {"r.yaml": "rules: &a [*a]\n"},
     ),
-    Mistake("a device", "check --config /dev/null", "/dev/null", "it is not a regular file", "check that it exists"),
+    Mistake(
+        "a device",
+        "check --config /dev/null",
+        "/dev/null",
+        "it is not a regular file",
+        "save its content in a regular file",
+    ),
     Mistake(
         "a file without its flag",
         "check rules.yaml",
