@@ -43,7 +43,7 @@ class Recording(WatchTelemetry):
     def __init__(self) -> None:
         self.failures: list[tuple[str, str]] = []
 
-    def failed(self, resource: str, error: str) -> None:
+    def count_failure(self, resource: str, error: str) -> None:
         self.failures.append((resource, error))
 
 
