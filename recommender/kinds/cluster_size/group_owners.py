@@ -7,29 +7,47 @@ this recommender wrote, after that write, another recommender wrote it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.client import USER_AGENT
 from recommender.decisions.inputs import HELD_SECONDS, ReplacedSize
 from recommender.decisions.targets.owners import refusal_for_managers, refusal_for_replaced_size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from recommender.decisions.policy_settings import Owners
-    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, SizeManager
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, WrittenSize
+
+_HPA: Final = "kube-controller-manager"
+"""The field manager as which the HPA controller writes sizes."""
+_BY_HPA: Final = (
+    "an HPA has changed its size in the last 15 minutes (field manager kube-controller-manager): remove the HPA, or "
+    "leave the group to it"
+)
 
 
 def with_group_owners(groups: NodeGroups, owners: Owners, memory: ClusterSizeMemory, now: float) -> NodeGroups:
-    """Return the groups, of which those with an owner are paused; `now` is in Unix seconds."""
+    """Return the groups, of which those with an owner are paused; `now` is in Unix seconds.
+
+    An HPA is such an owner, since it adds no nodes for pending pods, as Cluster Autoscaler and Karpenter do: these pods
+    must not wait for its group while another one can hold them.
+    """
 
     def with_owner(group: NodeGroup) -> NodeGroup:
         refusal = refusal_for_managers((each.manager for each in group.size_managers), owners)
         written = memory.written.get(group.name)
         if refusal is None and written is not None and _is_replaced(group, written, now):
             refusal = refusal_for_replaced_size(ReplacedSize(written.size, written.since + HELD_SECONDS))
-        return group if refusal is None else replace(group, paused=group.paused or refusal.message)
+        message = refusal.message if refusal else _BY_HPA if _has_hpa(group.size_managers, now) else ""
+        return replace(group, paused=group.paused or message) if message else group
 
     return replace(groups, groups=tuple(map(with_owner, groups.groups)))
+
+
+def _has_hpa(managers: Iterable[SizeManager], now: float) -> bool:
+    return any(each.manager == _HPA and each.time is not None and now - each.time <= HELD_SECONDS for each in managers)
 
 
 def _is_replaced(group: NodeGroup, written: WrittenSize, now: float) -> bool:

@@ -27,8 +27,8 @@ _LAST_UPDATED: Final = "cluster-autoscaler.kubernetes.io/last-updated"
 _SILENT_SECONDS: Final = 900.0
 """Cluster Autoscaler restarts itself after 10 minutes without a loop (`max-inactivity`), so after this time it is
 gone."""
-_FIELD_MANAGERS: Final = {"cluster-autoscaler": "Cluster Autoscaler", "kube-controller-manager": "an HPA"}
-"""Autoscalers by the field manager as which they write sizes."""
+_FIELD_MANAGER: Final = "cluster-autoscaler"
+"""The field manager as which Cluster Autoscaler writes sizes."""
 _GROUP_NAME: Final = re.compile(r"^\s*(?:- )?[Nn]ame:\s*\"?([^\s\"]+)\"?\s*$", re.MULTILINE)
 
 
@@ -88,11 +88,11 @@ def karpenter_of(members: Iterable[str], nodes: Mapping[str, ClusterNode]) -> st
 
 
 def writing_autoscaler(managers: Iterable[SizeManager], now: float) -> str:
-    """Return the name of the autoscaler that wrote the size of a group in the last 15 minutes; empty if none did."""
+    """Return Cluster Autoscaler's name if it wrote the size of a group in the last 15 minutes; empty if not."""
     for each in managers:
-        name = _FIELD_MANAGERS.get(each.manager, "")
-        if name and each.time is not None and now - each.time <= _SILENT_SECONDS:
-            return f"{name} (field manager {each.manager}, which wrote spec.replicas at {rfc3339(each.time)})"
+        if each.manager == _FIELD_MANAGER and each.time is not None and now - each.time <= _SILENT_SECONDS:
+            wrote = f"field manager {each.manager}, which wrote spec.replicas at {rfc3339(each.time)}"
+            return f"Cluster Autoscaler ({wrote})"
     return ""
 
 

@@ -16,8 +16,11 @@ from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_
 from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
+from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_groups import found, only
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import Json, machines_of, scalable
+from tests.recommender.kinds.cluster_size.options import group as group_of_nodes
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import decided, situation
 from tests.recommender.running.sizes.size_harness import GROUP
 
 NOW = 1000.0
@@ -143,11 +146,23 @@ def test_the_managers_of_the_size_are_read_from_the_object() -> None:
     assert discovered("x", "yesterday").size_managers == (by("x", None),)
 
 
-@pytest.mark.parametrize(
-    ("manager", "name"), [("cluster-autoscaler", "Cluster Autoscaler"), ("kube-controller-manager", "an HPA")]
-)
-def test_an_autoscaler_that_wrote_the_size_a_short_time_ago_manages_the_group(manager: str, name: str) -> None:
-    shown = f"{name} (field manager {manager}, which wrote spec.replicas at 1970-01-01T00:16:30Z)"
-    assert discovered(manager).autoscaler == shown
-    assert discovered(manager, "1970-01-01T00:01:30Z").autoscaler == ""
-    assert discovered(manager, "").autoscaler == ""
+def test_a_cluster_autoscaler_that_wrote_the_size_a_short_time_ago_manages_the_group() -> None:
+    shown = "Cluster Autoscaler (field manager cluster-autoscaler, which wrote spec.replicas at 1970-01-01T00:16:30Z)"
+    assert discovered("cluster-autoscaler").autoscaler == shown
+    assert discovered("cluster-autoscaler", "1970-01-01T00:01:30Z").autoscaler == ""
+    assert discovered("cluster-autoscaler", "").autoscaler == ""
+
+
+def test_a_group_whose_size_an_hpa_wrote_a_short_time_ago_is_refused() -> None:
+    hpa = "kube-controller-manager"
+    assert discovered(hpa).autoscaler == ""
+    assert paused(group(by(hpa, NOW - 900.0))).startswith("an HPA has changed its size in the last 15 minutes")
+    assert paused(group(by(hpa, NOW - 901.0))) == ""
+    assert paused(group(by(hpa, None))) == ""
+
+
+def test_pods_do_not_wait_for_the_group_of_an_hpa_which_adds_no_nodes_for_them() -> None:
+    scaled = replace(group_of_nodes("a"), size_managers=(by("kube-controller-manager"),))
+    its = situation((scaled, group_of_nodes("b")), pods=[pod("p", "1")], writes_sizes=True)
+    owned = with_group_owners(its.groups, DEFAULT, NOTHING, NOW)
+    assert decided(replace(its, groups=owned), expanders=("least-nodes",)).increases == {"b": 1}
