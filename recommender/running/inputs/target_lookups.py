@@ -58,6 +58,8 @@ _KEPT_SECONDS = 600.0
 """How long an answer about a target that is no longer requested is kept; decisions do not use older ones."""
 _SCALE_ONLY_SECONDS = 600.0
 """Time after which reading the object, or the scale of a custom kind, is tried again."""
+_READABLE_SECONDS = 86_400.0
+"""How long a target that is no longer requested is known to have been readable: many targets take turns."""
 _BUILT_IN_GROUPS = frozenset({"", "apps"})
 
 
@@ -90,6 +92,8 @@ class TargetLookups:
         self._found: dict[TargetReference, Found] = {}
         self._slow: frozenset[TargetReference] = frozenset()
         self._uids: dict[TargetReference, str] = {}
+        self._read_at: dict[TargetReference, float] = {}
+        """When each object was last read as a whole, by the monotonic clock."""
         self._scale_only_until: dict[TargetReference, float] = {}
         self._object_only_until: dict[TargetReference, float] = {}
         self._known: dict[TargetReference, Observed[TargetState | None]] = {}
@@ -117,7 +121,7 @@ class TargetLookups:
             found = self._found
             self._slow = frozenset(target for target in wanted if target not in found)
             self._uids = {target: uid for target, uid in self._uids.items() if target in wanted}
-            self._forget_scale_only(wanted)
+            self._forget_rights(wanted)
         self._forget(wanted)
         late = Unknown(f"the API server did not answer within {self._seconds:g} s", is_awaited=True)
         return {target: self._newest(target, found.get(target, late)) for target in wanted}
@@ -140,9 +144,14 @@ class TargetLookups:
         }
         self._silent_since = {target: since for target, since in self._silent_since.items() if target in wanted}
 
-    def _forget_scale_only(self, wanted: Collection[TargetReference]) -> None:
-        """Forget targets that are gone. The lock is held, since look-ups that are late may still add targets."""
+    def _forget_rights(self, wanted: Collection[TargetReference]) -> None:
+        """Forget what may be read of targets that are gone.
+
+        The lock is held, since look-ups that are late may still add targets.
+        """
         now = self._clock.monotonic()
+        oldest = now - _READABLE_SECONDS
+        self._read_at = {target: time for target, time in self._read_at.items() if target in wanted or time > oldest}
         for untils in (self._scale_only_until, self._object_only_until):
             for target in [target for target, until in untils.items() if target not in wanted and now >= until]:
                 del untils[target]
@@ -187,7 +196,7 @@ class TargetLookups:
             document = self._objects.get(path, seconds=_EACH_SECONDS).document
         except ForbiddenError:
             with self._ended:
-                if target in self._uids and target not in self._scale_only_until:
+                if target in self._read_at:
                     # It could be read. Its pause must not end where the right is taken away, or where an API server
                     # that has just started does not know the roles yet.
                     raise
@@ -198,6 +207,7 @@ class TargetLookups:
         with self._ended:
             self._scale_only_until.pop(target, None)
             self._uids[target] = uid_of(document)
+            self._read_at[target] = self._clock.monotonic()
         self._states.recovered(str(target), f"{target} may be read now")
         try:
             found = scaled_object_of(document, self._size_of_custom_kind(target, path))

@@ -147,6 +147,24 @@ def test_a_target_that_was_readable_is_not_known_by_its_scale_alone() -> None:
     assert harness.of() == Observed(WHOLE, 1003.0)
 
 
+def test_a_target_that_was_readable_stays_so_while_other_targets_have_their_turn() -> None:
+    harness = Harness()
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    for harness.now in (3600.0, 7200.0):
+        assert harness.lookups.look([]) == {}
+    harness.objects.deny("get", "deployments")
+    assert isinstance(harness.of(), Unknown)
+
+
+def test_it_is_forgotten_after_a_day_that_a_target_was_readable() -> None:
+    harness = Harness()
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    harness.objects.deny("get", "deployments")
+    harness.now = 86_400.0
+    assert harness.lookups.look([]) == {}
+    assert harness.of() == Observed(SIZE_ALONE, 87_400.0)
+
+
 def test_rights_for_one_object_of_a_kind_do_not_imply_rights_for_all(caplog: pytest.LogCaptureFixture) -> None:
     harness = Harness()
     harness.objects.put(DEPLOYMENTS, "shop", "other", OBJECT)
