@@ -254,7 +254,7 @@ def _from_current_size(
     """
     current = situation.current_replicas
     if current is None:
-        return memory, None if situation.is_absent or memory.capacity is None else last
+        return memory, None if situation.is_absent else last
     sizes = tuple((time, min(replicas, current)) for time, replicas in memory.desired_sizes)
     if scale_down is None or scale_down.decay_ratio is None:
         begun = _window_start(scale_down, now)

@@ -176,6 +176,17 @@ def test_a_published_size_does_not_fall_faster_if_the_size_of_the_target_can_nev
     assert found[True] == found[False]
 
 
+def test_a_restart_lets_the_published_size_of_such_a_target_fall_no_faster() -> None:
+    before = unread(PolicyMemory(), 0.0, 40.0 * LIMIT)
+    last, memory, found = before.replicas, before.memory.stored, []
+    for seconds in (10.0, 20.0, 90.0):
+        situation = LoadSituation(5.0 * LIMIT, forecast(5.0 * LIMIT), last_replicas=last, writes_size=True)
+        sized = size_of(settings(scale_down=gently(0.05, 0.0)), situation, memory, NOW + seconds)
+        last, memory = sized.replicas, sized.memory.stored
+        found.append(last)
+    assert found == [38, 37, 28]
+
+
 @pytest.mark.parametrize("is_stored", [True, False], ids=["a restart", "the same process"])
 def test_a_size_that_can_be_read_at_last_is_where_lowering_begins(*, is_stored: bool) -> None:
     memory = unread(unread(PolicyMemory(), 0.0, 5.0 * LIMIT).memory, 10.0, 5.0 * LIMIT).memory
