@@ -192,6 +192,7 @@ def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices)
         measure=parts.telemetry.record_decision,
         results=parts.size_writes,
         writes=settings.writes,
+        has_lease=parts.plan().configuration.leader_election.enabled,
     )
 
 

@@ -58,7 +58,7 @@ class Sizing:
         before = settled_writes(before, groups, facts.writes, now, valid, known.confirmed, facts.began)
         before = with_failed_removals(before, known.cluster, now)
         groups = believed_sizes(groups, before, now) if facts.writes_sizes else groups
-        groups = with_group_owners(groups, policy.owners, before, now)
+        groups = with_group_owners(groups, policy.owners, before if facts.has_lease else None, now)
         situation = situation_of(known, groups, settings, inputs, before, now)
         future = future_pods(settings, predictions_of(settings, inputs, self.growths), situation, known.cluster)
         situation = replace(

@@ -1,7 +1,8 @@
 """Node groups of Cluster API whose size somebody else keeps writing: theirs is left in place, as for targets. Pure.
 
 Two recommenders write as the same field manager. So if that manager has written another size than the last one that
-this recommender wrote, after that write, another recommender wrote it.
+this recommender wrote, after that write, another recommender wrote it. This only holds while no other process of this
+installation writes, and so only with a Lease.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ _BY_HPA: Final = (
 )
 
 
-def with_group_owners(groups: NodeGroups, owners: Owners, memory: ClusterSizeMemory, now: float) -> NodeGroups:
+def with_group_owners(groups: NodeGroups, owners: Owners, memory: ClusterSizeMemory | None, now: float) -> NodeGroups:
     """Return the groups, of which those with an owner are paused; `now` is in Unix seconds.
+
+    `memory` has the sizes that this recommender wrote; None if another process of its installation may write, too.
 
     An HPA is such an owner, since it adds no nodes for pending pods, as Cluster Autoscaler and Karpenter do: these pods
     must not wait for its group while another one can hold them.
@@ -37,7 +40,7 @@ def with_group_owners(groups: NodeGroups, owners: Owners, memory: ClusterSizeMem
 
     def with_owner(group: NodeGroup) -> NodeGroup:
         refusal = refusal_for_managers((each.manager for each in group.size_managers), owners)
-        written = memory.written.get(group.name)
+        written = None if memory is None else memory.written.get(group.name)
         if refusal is None and written is not None and _is_replaced(group, written, now):
             refusal = refusal_for_replaced_size(ReplacedSize(written.size, written.since + HELD_SECONDS))
         message = refusal.message if refusal else _BY_HPA if _has_hpa(group.size_managers, now) else ""

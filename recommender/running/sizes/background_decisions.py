@@ -143,6 +143,8 @@ class SizesInBackground:
     """The results of writing sizes."""
     writes: bool
     """Whether this process writes sizes."""
+    has_lease: bool
+    """Whether a Lease decides which process writes sizes."""
     wait_seconds: float = WAIT_SECONDS
     clock: Callable[[], float] = time.monotonic
     _states: dict[str, _State] = field(default_factory=dict)
@@ -235,6 +237,7 @@ class SizesInBackground:
         facts = SizeFacts(
             waits=True,
             writes_sizes=writes_sizes,
+            has_lease=self.has_lease,
             began=self._began,
             providers=providers,
             writes=work.writes,

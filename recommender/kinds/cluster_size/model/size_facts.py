@@ -22,6 +22,8 @@ class SizeFacts:
     """Whether the decision waits for timers and young pods, as `run` does."""
     writes_sizes: bool = False
     """Whether this process writes the sizes of this recommendation."""
+    has_lease: bool = False
+    """Whether no other process of this installation writes sizes, because a Lease decides which one does."""
     began: float | None = None
     """When this process began to decide, in Unix seconds; None if nothing is written."""
     providers: tuple[PluginReading, ...] = ()

@@ -6,21 +6,27 @@ from dataclasses import replace
 
 import pytest
 
+from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.sources.kubernetes.client import USER_AGENT
-from recommender.decisions.policy_settings import Owners
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Output, Owners, RecommendationPolicy
 from recommender.kinds.cluster_size.group_owners import with_group_owners
 from recommender.kinds.cluster_size.group_writes import GroupWrites, group_writes
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, SizeManager
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, WrittenSize
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
 from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.kinds.cluster_size.builders import pod
-from tests.recommender.kinds.cluster_size.node_groups.cluster_api_groups import found, only
-from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import Json, machines_of, scalable
+from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_groups import NAME, found, only
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import ALL, Json, machines_of, scalable, state
 from tests.recommender.kinds.cluster_size.options import group as group_of_nodes
 from tests.recommender.kinds.cluster_size.scale_up.harnesses import decided, situation
+from tests.recommender.kinds.cluster_size.test_decide import cluster
 from tests.recommender.running.sizes.size_harness import GROUP
 
 NOW = 1000.0
@@ -166,3 +172,32 @@ def test_pods_do_not_wait_for_the_group_of_an_hpa_which_adds_no_nodes_for_them()
     its = situation((scaled, group_of_nodes("b")), pods=[pod("p", "1")], writes_sizes=True)
     owned = with_group_owners(its.groups, DEFAULT, NOTHING, NOW)
     assert decided(replace(its, groups=owned), expanders=("least-nodes",)).increases == {"b": 1}
+
+
+@pytest.mark.parametrize("has_lease", [True, False])
+def test_another_recommender_is_recognized_only_with_a_lease(*, has_lease: bool) -> None:
+    """Without one, a former process of this recommender may write once more while this one starts."""
+    nodes = [f"n{number}" for number in range(3)]
+    owned, machines = machines_of("workers", *nodes)
+    one = managed(USER_AGENT, "2027-01-15T07:59:30Z")
+    one["spec"]["replicas"] = 3
+    at = 1_800_000_000.0
+    objects = {
+        kind: Observed(seen.value, at)
+        for kind, seen in state(one, owned, *machines).objects.items()
+        if isinstance(seen, Observed)
+    }
+    written = ClusterSizeMemory(written={NAME: WrittenSize(5, at - 60.0)})
+    decision = decide_sizes(
+        RecommendationPolicy("nodes", "clusterSize", outputs=frozenset({Output.SCALE})),
+        ClusterSizeSettings(NodeGroupSources(cluster_api=ALL)),
+        Inputs(replace(cluster(at, pending=1), objects=objects)),
+        Memory(own=written),
+        at,
+        writes_sizes=True,
+        has_lease=has_lease,
+    )
+    found = writes_of(decision).groups
+    assert ([write.replicas for write in found.writes], list(found.refusals)) == (
+        ([], [NAME]) if has_lease else ([4], [])
+    )

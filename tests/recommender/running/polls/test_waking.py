@@ -144,6 +144,7 @@ def decisions_during(arrivals: Sequence[float], delay: float, poll_seconds: floa
         measure=lambda *_: None,
         results=WriteResults(),
         writes=False,
+        has_lease=False,
         clock=clock.monotonic,
     )
     runner = Runner(

@@ -66,6 +66,7 @@ class Harness:
             measure=lambda *duration: self.measured.append(duration),
             results=self.results,
             writes=False,
+            has_lease=True,
             wait_seconds=0.0,
             clock=self.clock,
         )
@@ -245,6 +246,7 @@ def test_a_clock_that_is_set_does_not_change_for_how_long_this_process_has_decid
         facts = inputs.own[POLICY.name]
         assert isinstance(facts, SizeFacts)
         assert facts.began is not None
+        assert facts.has_lease
         passed.append(now - facts.began)
         raise InputMissingError("nothing more is needed")
 
