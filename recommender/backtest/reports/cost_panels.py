@@ -40,12 +40,12 @@ def tidy(axes: Axes, *, dated: bool = False) -> None:
 
 
 def _percent_on_log_scale(axes: Axes) -> None:
-    """Label a logarithmic axis at 1, 10 … percent; a short one also at 2 and 5, one within a decade at each digit."""
+    """Label a logarithmic axis at 1, 10 … percent; a short one also at 2 and 5, one within a decade at each mark."""
 
     def between(value: float, _place: int) -> str:
         low, high = axes.get_ylim()
-        digits = "23456789" if high < 10 * low else "25" if high < _SHORT_AXIS * low else ""
-        return f"{value:g}%" if f"{value:.0e}"[0] in digits else ""
+        is_labelled = high < 10 * low or (high < _SHORT_AXIS * low and f"{value:.0e}"[0] in "25")
+        return f"{value:g}%" if is_labelled else ""
 
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g}%"))

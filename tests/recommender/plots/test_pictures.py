@@ -113,7 +113,19 @@ def test_unrecorded_time_is_marked_in_a_replay(drawn: list[Figure], tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "shorts", [(3.2, 0.0, 0.0), (0.4, 0.4, 0.4), (0.0, 0.0, 0.0), (0.7, 0.3, 0.0), (13.0, 0.6, 0.05), (90.0, 1.0, 1e-4)]
+    "shorts",
+    [
+        (3.2, 0.0, 0.0),
+        (0.4, 0.4, 0.4),
+        (0.0, 0.0, 0.0),
+        (0.7, 0.3, 0.0),
+        (13.0, 0.6, 0.05),
+        (90.0, 1.0, 1e-4),
+        (1.3, 1.2, 1.1),
+        (0.14, 0.13, 0.12),
+        (9.9, 9.8, 9.6),
+        (1.5, 1.2, 0.97),
+    ],
 )
 def test_shortage_can_be_read_from_the_axis_of_budgets(shorts: tuple[float, ...]) -> None:
     figure = Figure(figsize=(5, 4), layout="constrained")
