@@ -39,7 +39,7 @@ def columns(
 
 
 def _has_room(text: str, room: int) -> bool:
-    return len(text) <= room or (room >= _NARROWEST and max(map(len, text.split())) <= room)
+    return len(text) <= room or (room >= _NARROWEST and max(map(len, text.split()), default=0) <= room)
 
 
 def align_columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -29,3 +29,7 @@ def test_a_text_that_has_no_room_beside_its_row_is_below_it() -> None:
         "      it is paused until noon",
         "  b                        scale   ",
     ]
+
+
+def test_a_long_text_of_blanks_alone_leaves_its_column_empty() -> None:
+    assert list(columns([("a", " " * 40)], 30)) == ["a  "]
