@@ -219,7 +219,7 @@ class AnswerSteps:
         request = DemandedRequest(self._metric.qualified, namespace or self._namespace, which, selector)
         entry = self._queries.entry(self._metric, request)
         plan = entry.scope.group.plan
-        why = "" if plan.kind is PlanKind.WIDE else f": {plan.reason}"
+        why = "" if plan.kind is PlanKind.WIDE else f", because {plan.reason}"
         self._progress.note("plan", Outcome.INFO, f"{plan.kind}: {_PLAN_TEXTS[plan.kind]}{why}")
         return entry
 

@@ -50,7 +50,7 @@ def plan_of(metric: Metric, selector_keys: frozenset[str] = frozenset()) -> Plan
     if times is None:
         return own
     other = _plan_of(times, selector_keys)
-    reasons = {kind: f"the times of its samples: {reason}" for kind, reason in other.reasons.items()} | own.reasons
+    reasons = {kind: f"for the times of its samples, {reason}" for kind, reason in other.reasons.items()} | own.reasons
     return Plan(own.proven & other.proven, reasons)
 
 
