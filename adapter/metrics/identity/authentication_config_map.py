@@ -99,6 +99,7 @@ class Lookup:
         self._clients = _Part("client CA", (CLIENT_CA,), lambda data: _bundle(data, CLIENT_CA))
         self._taken: tuple[FrontProxyMaterial | None, Authorities | None] = (None, None)
         self._unread: str | None = f"{WHERE} has not been read yet"
+        self._logged: str | None = None
 
     @property
     def trouble(self) -> str | None:
@@ -107,6 +108,10 @@ class Lookup:
 
     def take(self, found: ConfigMap | None) -> None:
         """Read the ConfigMap; None means that there is none."""
+        if self._unread is None:
+            # Nothing has failed since the last time, so the logged failure has ended. If only watches fail, lists
+            # succeed between the failures, and these are still one failure.
+            self._logged = None
         if found is None:
             self._report(f"there is no {WHERE}, which kube-apiserver creates")
             return
@@ -132,10 +137,10 @@ class Lookup:
         self._report(f"{WHERE} cannot be read: {error}{hint}")
 
     def _report(self, trouble: str) -> None:
-        if trouble != self._unread:
+        if trouble != self._logged:
             about = {"fields": {"cause": trouble}}
             _log.warning("authentication material cannot be looked up; the known material stays in use", extra=about)
-        self._unread = trouble
+        self._unread = self._logged = trouble
 
 
 def front_proxy_of(data: Data) -> FrontProxyMaterial:

@@ -230,6 +230,25 @@ class TestConfigMap:
         assert harness.trouble()
         assert (harness.name(proxy(cas.clients, "bob")), harness.name(proxy(cas.front))) == ("bob", "alice")
 
+    def test_failing_watches_between_good_lists_are_logged_once_until_they_end(
+        self, cas: Cas, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        harness, watch = Harness(), error_of_answer("GET /api/v1/…", 403, b'{"message": "cannot watch"}')
+
+        def warnings() -> int:
+            return sum("cannot be looked up" in record.message for record in caplog.records)
+
+        for _ in range(3):
+            harness.publish(**good(cas))
+            harness.lookup.note_failure(watch)
+        assert warnings() == 1
+        harness.lookup.note_failure(error_of_answer("GET /api/v1/…", 403, b'{"message": "cannot list"}'))
+        assert warnings() == 2
+        harness.publish(**good(cas))
+        harness.publish(**good(cas))
+        harness.lookup.note_failure(watch)
+        assert warnings() == 3
+
     def test_a_forbidden_config_map_is_reported_with_the_missing_role(self) -> None:
         harness = Harness()
         harness.lookup.note_failure(error_of_answer("GET /api/v1/…", 403, b'{"message": "forbidden"}'))
