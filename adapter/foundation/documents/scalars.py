@@ -13,8 +13,13 @@ from typing import Final, TypeVar
 
 from adapter.foundation.documents.shapes import OutOfRangeError, Scalar, Schema, WrongValueError
 from adapter.foundation.documents.tree import nearest_word, read_boolean, shorten
-from adapter.foundation.objects.durations import format_duration, parse_duration
-from adapter.foundation.objects.names import is_namespace_name, is_object_name, label_key_problem, label_value_problem
+from adapter.foundation.objects.durations import TooLongDurationError, format_duration, parse_duration
+from adapter.foundation.objects.names import (
+    is_namespace_name,
+    is_subdomain_name,
+    label_key_problem,
+    label_value_problem,
+)
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
 from adapter.foundation.objects.selectors import SelectorError, parse_selector
 
@@ -114,11 +119,15 @@ def duration(least: float = 0.0, most: float = math.inf) -> Scalar[float]:
     """Return the shape of a duration such as `90s`, `1h30m` or `14d`, in seconds."""
 
     def parse(text: str) -> float:
-        seconds = parse_duration(text)
+        try:
+            seconds = parse_duration(text)
+        except TooLongDurationError:
+            raise OutOfRangeError("write at most 292y" if math.isinf(most) else limits) from None
         if not least <= seconds <= most:
-            raise OutOfRangeError(text, f"write a duration{Bounds(least, most).words(_shown_seconds)}")
+            raise OutOfRangeError(limits)
         return seconds
 
+    limits = f"write a duration{Bounds(least, most).words(_shown_seconds)}"
     fix = "write numbers with units, such as 90s, 1h30m or 14d"
     return Scalar("a duration", fix, parse, _DURATION if least > 0 else _DURATION_OR_ZERO, format_duration)
 
@@ -130,7 +139,7 @@ def percentage(limits: Bounds) -> Scalar[float]:
         found = _PERCENT.fullmatch(text)
         if found is None:
             raise ValueError(text)
-        return float(_within(Fraction, limits, found[1], "%") / 100)
+        return float(_within(Fraction, limits, found[1]) / 100)
 
     fix = f"write a percentage{limits.words('{:g}%'.format)}, such as 5%"
     schema = {"type": "string", "pattern": f"^{_PERCENT.pattern}$"}
@@ -141,17 +150,17 @@ def _shown_seconds(seconds: float) -> str:
     return "" if math.isinf(seconds) else format_duration(seconds)
 
 
-def _within(parse: Callable[[str], N], limits: Bounds, text: str, unit: str = "") -> N:
+def _within(parse: Callable[[str], N], limits: Bounds, text: str) -> N:
     value = parse(text)
     if not limits.holds(value):
-        raise OutOfRangeError(f"{text}{unit}")
+        raise OutOfRangeError
     return value
 
 
 def _quantity(text: str) -> Quantity:
     amount = parse_quantity(text)
     if amount.nanos < 0:
-        raise OutOfRangeError(text, "write 0 or more")
+        raise OutOfRangeError("write 0 or more")
     return amount
 
 
@@ -212,7 +221,10 @@ SELECTOR: Final = Scalar("a string", "write a label selector as for kubectl, suc
 NAMESPACE: Final = validated_text(
     "the name of a namespace", lambda value: not is_namespace_name(value), "write lower-case letters, digits and -"
 )
-OBJECT_NAME: Final = validated_text("the name of an object", lambda value: not is_object_name(value), "write its name")
+OBJECT_NAME: Final = validated_text(
+    "the name of an object", lambda value: not is_subdomain_name(value), "write lower-case letters, digits, - and ."
+)
+"""The name of an object of a kind that allows only DNS names; all kinds that are scaled or hold a configuration do."""
 LABEL_KEY: Final = validated_text("a label key", label_key_problem, "write the key alone, such as example.com/pool")
 RESOURCE_NAME: Final = validated_text(
     "the name of a resource", label_key_problem, "write a name such as nvidia.com/gpu"

@@ -45,7 +45,11 @@ class WrongValueError(ValueError):
 
 
 class OutOfRangeError(WrongValueError):
-    """A value is too small or too large; the message is the value as the user wrote it."""
+    """A value is too small or too large; its problem shows the text that the user wrote."""
+
+    def __init__(self, fix: str = "") -> None:
+        """If `fix` is empty, the fix of the type is shown."""
+        super().__init__("the value is out of range", fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ class Scalar(Generic[T]):
         except WrongValueError as error:
             message = shorten(str(error), _LONGEST_MESSAGE)
             if isinstance(error, OutOfRangeError):
-                message = f"`{key}` is {message}" if key else f"{message} is out of range"
+                written = shorten(node.value)
+                message = f"`{key}` is {written}" if key else f"{written} is out of range"
             raise DocumentError(node.problem(message, error.fix or self.fix)) from None
         except ValueError:
             message = f"{shorten(node.value)!r} is not {self.name}"

@@ -53,6 +53,14 @@ class DurationError(ValueError):
     """The text is not a duration; the message says what is wrong with it."""
 
 
+class TooLongDurationError(DurationError):
+    """The text is a duration that is longer than 292 years."""
+
+    def __init__(self, text: str) -> None:
+        """Take the text of the duration."""
+        super().__init__(f"{text!r} is too long: write at most 292 years")
+
+
 def parse_duration(text: str) -> float:
     """Return the seconds of a duration as configuration files and flags write it. Raises DurationError.
 
@@ -87,8 +95,10 @@ def _nanoseconds(text: str, units: Mapping[str, int]) -> int:
         part = _GO_PART.match(unsigned, position)
         total += _go_part_nanoseconds(text, part, units)
         position = part.end() if part else len(unsigned)
-    if not unsigned or total > INT64_MAX + (text[0] == "-"):
-        raise _not_go(text, "it is empty" if not unsigned else "it is longer than 292 years")
+    if not unsigned:
+        raise _not_go(text, "it is empty")
+    if total > INT64_MAX + (text[0] == "-"):
+        raise TooLongDurationError(text)
     return -total if text[0] == "-" else total
 
 
@@ -119,7 +129,7 @@ def parse_prometheus_duration(text: str) -> float:
     counts = (int(count or 0) for count in shape.groups())
     milliseconds = sum(count * unit for count, unit in zip(counts, _PROMETHEUS_UNITS.values(), strict=True))
     if milliseconds * 10**6 > INT64_MAX:
-        raise DurationError(f"{text!r} is too long: Prometheus durations end at 292 years")
+        raise TooLongDurationError(text)
     return milliseconds / 1000
 
 
@@ -138,7 +148,7 @@ def _go_part_nanoseconds(text: str, part: re.Match[str] | None, units: Mapping[s
     if size is None:
         raise _not_go(text, f"{unit!r} is not a unit of time")
     if len(whole := whole.lstrip("0")) > _INT64_DIGITS:
-        raise _not_go(text, "it is longer than 292 years")
+        raise TooLongDurationError(text)
     return int(whole or "0") * size + _go_fraction(fraction, size)
 
 

@@ -45,7 +45,7 @@ LOAD_RESOURCE: Final = one_of(LoadResource, "a resource that is measured").then(
 def _cpu_milli(amount: Quantity) -> int:
     milli = amount.milli_value()
     if milli > _MOST_CPU_MILLI:
-        raise OutOfRangeError(str(amount), "write an amount of CPU, such as 1000m")
+        raise OutOfRangeError("write an amount of CPU, such as 1000m")
     return milli
 
 

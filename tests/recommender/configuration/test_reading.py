@@ -212,6 +212,11 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
             None,
             "r.yaml:6: `targets` is not a mapping: write a mapping with apiVersion, kind, namespace, name",
         ),
+        (
+            (f"targets: [{TARGET.replace('coredns', 'core_dns')}]",),
+            None,
+            "r.yaml:6: 'core_dns' is not the name of an object: write lower-case letters, digits, - and .",
+        ),
         ((f"targets: [{TARGET}, {TARGET}]",), None, "r.yaml:6: Deployment kube-system/coredns is listed twice"),
         (("paused: maybe",), None, "r.yaml:6: 'maybe' is not a pause: write true, false, up, down, or a time such as"),
         (("paused: [up]",), None, "r.yaml:6: a list is not a pause: write true, false, up, down, or a time"),
@@ -229,7 +234,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
             "r.yaml:6: `maxChangesPerHour` is 0: write 1 or more; to stop all changes, write paused: true",
         ),
     ],
-    ids=range(22),
+    ids=range(23),
 )
 def test_an_error_in_an_entry_refuses_only_that_entry(lines: tuple[str, ...], kind: str | None, problem: str) -> None:
     broken = entry("broken", *lines) if kind is None else entry("broken", *lines, kind=kind)

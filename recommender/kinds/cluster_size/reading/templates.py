@@ -81,7 +81,7 @@ def _resource(name: str) -> str:
 
 def _positive(amount: Quantity) -> Quantity:
     if amount.nanos == 0:
-        raise OutOfRangeError("0", "write what a node of this group has")
+        raise OutOfRangeError("write what a node of this group has")
     return amount
 
 

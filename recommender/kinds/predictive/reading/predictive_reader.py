@@ -43,8 +43,7 @@ _PERCENT: Final = percentage(Bounds(0, 1000))
 
 def _load_per_replica(amount: Quantity) -> float:
     if not 0 < amount.nanos <= _LARGEST_LOAD * _NANO:
-        fix = "write what one replica serves, above 0 and at most 1e15"
-        raise OutOfRangeError(str(amount), fix)
+        raise OutOfRangeError("write what one replica serves, above 0 and at most 1e15")
     return amount.nanos / _NANO
 
 

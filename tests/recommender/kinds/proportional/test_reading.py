@@ -261,7 +261,7 @@ BAD: Final = {
         "configMap: {namespace: A, name: a/b}",
         [
             "1: 'A' is not the name of a namespace: write lower-case letters, digits and -",
-            "1: 'a/b' is not the name of an object: write its name",
+            "1: 'a/b' is not the name of an object: write lower-case letters, digits, - and .",
         ],
     ),
     "a taint with more than its key": (
@@ -280,6 +280,10 @@ BAD: Final = {
     "a quiet period that outlasts the memory": (
         "linear: {nodesPerReplica: 1}\nquietPeriod: 2h",
         ["2: `quietPeriod` is 2h: write a duration from 0s to 1h"],
+    ),
+    "a node age beyond all durations": (
+        "linear: {nodesPerReplica: 1}\nminNodeAge: 293y",
+        ["2: `minNodeAge` is 293y: write at most 292y"],
     ),
     "options without effect": (
         "drivers: {services: {perReplica: 1}}\nnodeSelector: a=b\nincludeUnschedulableNodes: true",

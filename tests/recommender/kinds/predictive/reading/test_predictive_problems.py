@@ -48,6 +48,10 @@ BAD: Final = {
         "loadPerReplica: 1e900",
         ["1: `loadPerReplica` is 1e900: write what one replica serves, above 0 and at most 1e15"],
     ),
+    "a load per replica is shown as it is written": (
+        "loadPerReplica: 1e400",
+        ["1: `loadPerReplica` is 1e400: write what one replica serves, above 0 and at most 1e15"],
+    ),
     "load per replica as a text": (
         "loadPerReplica: many",
         ["1: 'many' is not a quantity: write a quantity, such as 100m or 64Mi"],
@@ -66,10 +70,11 @@ BAD: Final = {
         ],
     ),
     "long durations": (
-        "horizon: 2d\nhistory: 61d",
+        "horizon: 2d\nhistory: 61d\nhpaSyncPeriod: 99999999999999d",
         [
             "1: `horizon` is 2d: write a duration from 1s to 1d",
             "2: `history` is 61d: write a duration from 10m to 60d",
+            "3: `hpaSyncPeriod` is 99999999999999d: write a duration from 1s to 1h",
         ],
     ),
     "history below horizon": (
