@@ -14,7 +14,7 @@ from recommender.outputs.write_attempt import (
     ScaleOutcome,
     SendingTerms,
     failed_outcome,
-    send_write,
+    send_size,
     stored_first,
 )
 
@@ -54,19 +54,14 @@ class ScaleAttempt:
         return self._send(found, terms, path, with_replicas(scale, write.replicas))
 
     def _send(self, found: ScaleOutcome, terms: SendingTerms, path: str, document: dict[str, Any]) -> ScaleOutcome:
-        answers: list[dict[str, Any]] = []
-        outcome = send_write(found, terms, lambda fence: answers.append(self._objects.replace(path, document, fence)))
-        try:
-            stored = replicas_of(answers[0]) if answers else None
-        except ScaleDocumentError:
-            stored = None
-        if stored is None or stored != found.before:
-            return replace(outcome, stored=stored)
+        outcome = send_size(found, terms, lambda fence: self._objects.replace(path, document, fence))
+        if outcome.stored is None or outcome.stored != found.before:
+            return outcome
         message = (
-            f"its size is still {stored} after {found.write.replicas} was written: "
+            f"its size is still {outcome.stored} after {found.write.replicas} was written: "
             "look for an admission webhook, or a controller of this kind, that changes it"
         )
-        return replace(outcome, result=ScaleResult.ERROR, stored=stored, message=message, is_undone=True)
+        return replace(outcome, result=ScaleResult.ERROR, message=message, is_undone=True)
 
 
 def _exceeds_decision(write: PendingWrite, current: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.foundation.sources.kubernetes.errors import (
     ConflictError,
@@ -16,6 +16,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     is_of_the_server,
 )
 from adapter.foundation.sources.kubernetes.writing import Fence
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
@@ -124,6 +125,16 @@ def send_write(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence]
     except KubernetesError as error:
         return failed_outcome(replace(found, result=ScaleResult.ERROR), error)
     return replace(found, result=ScaleResult.OK)
+
+
+def send_size(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], dict[str, Any]]) -> ScaleOutcome:
+    """Send a size within the terms, and return the outcome with the size that the answer says was stored."""
+    answers: list[dict[str, Any]] = []
+    outcome = send_write(found, terms, lambda fence: answers.append(write(fence)))
+    try:
+        return replace(outcome, stored=replicas_of(answers[0])) if answers else outcome
+    except ScaleDocumentError:
+        return outcome
 
 
 def failed_outcome(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:

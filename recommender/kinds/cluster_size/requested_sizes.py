@@ -110,7 +110,9 @@ def settled_writes(
         result = None if outcome is None else outcome.result
         if result in _WRITTEN or (group is not None and group.target_size == one.size):
             memory = _with_written_size(memory, name, one, group)
-            written[name] = WrittenSize(one.size, one.since)
+            # An admission webhook may have changed it.
+            size = one.size if outcome is None or outcome.stored is None else outcome.stored
+            written[name] = WrittenSize(size, one.since)
             del asked[name]
             continue
         if group is not None and one.removes and not one.machines and group.target_size < one.before:

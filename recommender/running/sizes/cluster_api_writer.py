@@ -38,6 +38,7 @@ from recommender.outputs.write_attempt import (
     ScaleOutcome,
     SendingTerms,
     failed_outcome,
+    send_size,
     send_write,
     stored_first,
 )
@@ -88,7 +89,7 @@ class ClusterApiAttempt:
         if write.removals:
             return self._remove(found, group, terms)
         document = with_replicas(group.scale, write.replicas)
-        return send_write(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
+        return send_size(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
 
     def _outcome_before_change(self, write: PendingWrite, group: _Group, terms: SendingTerms) -> ScaleOutcome:
         """Remove the marks of earlier removals, and return the outcome at the current size: OK if it may change."""

@@ -113,6 +113,14 @@ def test_a_size_is_remembered_as_written_once_its_write_has_succeeded(result: Sc
     assert "has replaced the 6 replicas" in paused(group(by(USER_AGENT, NOW), size=3), after, now=NOW + 10.0)
 
 
+def test_what_an_admission_webhook_made_of_a_written_size_is_not_the_size_of_another_recommender() -> None:
+    asked, _ = with_asked_sizes(NOTHING, writes(group()), NodeGroups((group(),)), NOW)
+    outcome = ScaleOutcome(PendingWrite("nodes", GROUP, 6, NOW + 60.0), ScaleResult.OK, stored=7)
+    after = settled_writes(asked, NodeGroups((group(),)), {GROUP: outcome}, NOW + 10.0, 60.0)
+    assert paused(group(by(USER_AGENT, NOW), size=7), after, now=NOW + 10.0) == ""
+    assert "has replaced the 7 replicas" in paused(group(by(USER_AGENT, NOW), size=3), after, now=NOW + 10.0)
+
+
 def test_written_sizes_are_forgotten_once_they_no_longer_count() -> None:
     assert settled_writes(WROTE_FIVE, NodeGroups(), {}, NOW + 839.0, 60.0) == WROTE_FIVE
     assert settled_writes(WROTE_FIVE, NodeGroups(), {}, NOW + 840.0, 60.0) == NOTHING

@@ -24,6 +24,7 @@ def test_a_machine_deployment_gets_the_size(size: int) -> None:
     assert harness.size == size
     assert outcome.result is (ScaleResult.UNCHANGED if size == 4 else ScaleResult.OK)
     assert (outcome.before, harness.stored) == (4, 0 if size == 4 else 1)
+    assert outcome.stored == (None if size == 4 else size), "an admission webhook may store another one"
 
 
 def test_a_machine_pool_gets_the_size() -> None:
