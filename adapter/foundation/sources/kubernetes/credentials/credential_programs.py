@@ -73,7 +73,8 @@ def require_program(user: ConfigNode) -> None:
     if not isinstance(command, str) or os.sep in command:
         return
     paths = [each["value"] for each in stated.get("env") or () if each["name"] == "PATH"]
-    if shutil.which(command, path=paths[-1] if paths else None) is None:
+    # A file that may not be executed is left to the system, too, which says so.
+    if shutil.which(command, os.F_OK, paths[-1] if paths else None) is None:
         hint = stated.get("installHint") or "install it, or write its path into `command`"
         raise MissingProgramError(command, str(hint))
 

@@ -97,6 +97,15 @@ def test_a_program_that_is_not_installed_is_named_with_the_hint_of_the_kubeconfi
         KubernetesClient(from_kubeconfig(str(config)))
 
 
+def test_a_program_that_may_not_be_executed_is_not_said_to_be_missing(server: FakeApiServer, tmp_path: Path) -> None:
+    (tmp_path / "made-up-plugin").write_text("#!/bin/sh\n")
+    user = program_of("made-up-plugin")
+    user["exec"]["env"] = [{"name": "PATH", "value": str(tmp_path)}]
+    config = server.kubeconfig(tmp_path / "config", user=user)
+    with pytest.raises(ConfigurationError, match="Permission denied"):
+        KubernetesClient(from_kubeconfig(str(config)))
+
+
 def test_a_program_is_found_in_the_path_that_the_kubeconfig_sets(server: FakeApiServer, tmp_path: Path) -> None:
     program = tmp_path / "made-up-plugin"
     answer = json.dumps({"apiVersion": EXEC_VERSION, "kind": "ExecCredential", "status": {"token": TOKEN}})
