@@ -123,17 +123,19 @@ class Tasks:
 
     def _supervise(self, task: _Task, passes: Callable[[_Task], None]) -> None:
         while not self.stopping.is_set():
-            try:
-                self._pass_reported(task, passes)
-            except MemoryError:
+            if not self._pass_reported(task, passes):
                 time.sleep(UNREPORTED_SECONDS)
 
-    def _pass_reported(self, task: _Task, passes: Callable[[_Task], None]) -> None:
-        """Run a pass, report its failure and wait; raises MemoryError if there is too little memory for that."""
+    def _pass_reported(self, task: _Task, passes: Callable[[_Task], None]) -> bool:
+        """Run a pass, report its failure and wait; return False if there was too little memory for that."""
         try:
-            passes(task)
-        except Exception as e:  # noqa: BLE001 - the supervisor: whatever a task raises, the others go on
-            self.stopping.wait(task.count_failure(e))
+            try:
+                passes(task)
+            except Exception as e:  # noqa: BLE001 - the supervisor: whatever a task raises, the others go on
+                self.stopping.wait(task.count_failure(e))
+        except MemoryError:
+            return False
+        return True
 
 
 class TaskEndedError(Exception):

@@ -89,18 +89,24 @@ class DaemonThreads:
 
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
-            try:
-                _run_reported(work)
-            except MemoryError:
-                time.sleep(UNREPORTED_SECONDS)
+            is_reported = _run_reported(work)
             del work  # The work and its large answers must not live until the next work arrives.
+            if not is_reported:
+                time.sleep(UNREPORTED_SECONDS)
             with self._lock:
                 self._pending -= 1
 
 
-def _run_reported(work: Callable[[], None]) -> None:
-    """Run the work and log its failure; raises MemoryError if there is too little memory for that."""
+def _run_reported(work: Callable[[], None]) -> bool:
+    """Run the work and log its failure; return False if there was too little memory for that.
+
+    Nothing of the work is held after the return, so a pause then leaves its memory to others.
+    """
     try:
-        work()
-    except Exception:  # noqa: BLE001 - the loop of the thread: one piece of work must not end it for the others
-        _log.exception("background work failed: internal error")
+        try:
+            work()
+        except Exception:  # noqa: BLE001 - the loop of the thread: one piece of work must not end it for the others
+            _log.exception("background work failed: internal error")
+    except MemoryError:
+        return False
+    return True

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import queue
 import threading
+import weakref
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +57,26 @@ def test_work_whose_failure_cannot_be_reported_does_not_end_its_thread(monkeypat
     threads.submit(lack_memory)
     threads.submit(done.set)
     assert done.wait(SECONDS)
+
+
+def test_nothing_of_work_that_failed_unreported_is_held_during_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its answer, which was too large, would leave the others without memory, too."""
+    threads, answers = DaemonThreads("letting go", 1), list[weakref.ref[set[str]]]()
+    held: queue.SimpleQueue[bool] = queue.SimpleQueue()
+
+    def work() -> None:
+        answer = {"large"}
+        answers.append(weakref.ref(answer))
+        raise MemoryError
+
+    def lack_memory(*_: object) -> None:
+        raise MemoryError
+
+    module = "adapter.foundation.service.runtime.threads"
+    monkeypatch.setattr(f"{module}._log.exception", lack_memory)
+    monkeypatch.setattr(f"{module}.time", SimpleNamespace(sleep=lambda _: held.put(answers[0]() is not None)))
+    threads.submit(work)
+    assert not held.get(timeout=SECONDS)
 
 
 def test_closed_threads_end_after_their_work_and_later_work_still_runs() -> None:
