@@ -96,11 +96,18 @@ class PacedText:
     def _serve(self, takers: list[Taker]) -> None:
         """Build a text and pass it to the takers."""
         before = self._cost()
-        try:
-            text: Pieces | None = tuple(self._make())
-        except Exception:  # noqa: BLE001 - the loop: one text that fails must not end the metrics
-            _log.exception("the metrics could not be written")
-            text = None
+        text = self._text()
         for take in takers:
             take(text)
         self._share.spend(self._cost() - before)
+
+    def _text(self) -> Pieces | None:
+        """Build a text; None if that fails, also where there is too little memory to log why."""
+        try:
+            try:
+                return tuple(self._make())
+            except Exception:  # noqa: BLE001 - the loop: one text that fails must not end the metrics
+                _log.exception("the metrics could not be written")
+        except MemoryError:
+            pass
+        return None

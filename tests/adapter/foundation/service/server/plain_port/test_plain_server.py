@@ -257,6 +257,28 @@ def test_health_is_answered_while_the_metrics_are_made() -> None:
     text.stop()
 
 
+def test_a_text_whose_failure_cannot_be_reported_does_not_end_the_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of all metrics is large, and what was made of it is held until its failure has been reported."""
+
+    def lack_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("adapter.foundation.service.server.plain_port.paced_text._log.exception", lack_memory)
+    texts = iter([b"a"])
+    failures = iter([MemoryError()])
+
+    def make() -> Iterator[bytes]:
+        for failure in failures:
+            raise failure
+        yield from texts
+
+    text = PacedText(make)
+    text.start()
+    assert text.wait(30) is None
+    assert text.wait(30) == (b"a",)
+    text.stop()
+
+
 def test_metrics_that_cannot_be_written_are_a_500_and_the_next_request_succeeds() -> None:
     texts = iter([b"first"])
     text = PacedText(lambda: (next(texts),))
