@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
+
+from adapter.foundation.service.runtime.threads import UNREPORTED_SECONDS
 
 W = TypeVar("W")
 
@@ -86,11 +89,20 @@ class BackendWorkers(Generic[W]):
 
     def _supervise(self, backend: str, employed: _Employed[W]) -> None:
         while not employed.stop.is_set():
+            if not self._work_reported(backend, employed):
+                time.sleep(UNREPORTED_SECONDS)
+
+    def _work_reported(self, backend: str, employed: _Employed[W]) -> bool:
+        """Work for a backend, log a failure and wait; return False if there was too little memory for that."""
+        try:
             try:
                 self._work(backend, employed.worker, employed.stop)
             except Exception:  # noqa: BLE001 - the supervisor: the work goes on after a fault
                 _log.exception("%s of backend %s failed: internal error", self._name, backend)
                 employed.stop.wait(_AGAIN_SECONDS)
+        except MemoryError:
+            return False
+        return True
 
     def _end(self) -> None:
         with self._lock:

@@ -96,6 +96,20 @@ def test_the_thread_of_a_backend_that_could_not_be_started_is_started_later(
     until(lambda: harness.passes["asia"], 30)
 
 
+def test_a_failure_that_cannot_be_reported_does_not_end_the_thread_of_a_backend(
+    harness: Harness, workers: BackendWorkers[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that has ended is not started again, so the histories of its backend would stay as they are."""
+
+    def lack_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("recommender.running.queries.backend_workers._log.exception", lack_memory)
+    harness.is_failing = True
+    until(lambda: harness.passes["us"] > 1, 30)
+    assert set(workers.workers()) == {"", "us"}
+
+
 def test_a_single_backend_takes_no_thread(harness: Harness) -> None:
     stop = threading.Event()
     names: list[str] = []
