@@ -70,9 +70,9 @@ def require_program(user: ConfigNode) -> None:
     """
     stated = user.value.get("exec")
     command = stated.get("command") if isinstance(stated, dict) else None
-    if not isinstance(command, str) or os.sep in command:
+    if not isinstance(command, str) or not command or os.sep in command:
         return
-    paths = [each["value"] for each in stated.get("env") or () if each["name"] == "PATH"]
+    paths = [each["value"] for each in stated.get("env") or () if each["name"] == "PATH" and "value" in each]
     # A file that may not be executed is left to the system, too, which says so.
     if shutil.which(command, os.F_OK, paths[-1] if paths else None) is None:
         hint = stated.get("installHint") or "install it, or write its path into `command`"
