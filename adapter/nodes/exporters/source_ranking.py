@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from adapter.nodes.exporters.claims import HOLD_SECONDS, SETTLING_SECONDS, ExporterClaim, Ownership, Source
@@ -96,9 +97,10 @@ def trusted_sources(order: Iterable[Source], covered: Mapping[Source, set[str]])
     """The ranks of the trusted sources of each node."""
     for rank, source in enumerate(ranked):
         nodes = covered.get(source, set())
-        if nodes and len(nodes & trusted.keys()) >= _FOREIGN_SHARE * len(nodes):
-            claimed = Counter(sorted(other for node in nodes for other in trusted.get(node, ())))
-            found[source] = ranked[claimed.most_common(1)[0][0]]
+        claimed = nodes & trusted.keys()
+        if nodes and len(claimed) >= _FOREIGN_SHARE * len(nodes):
+            counts = Counter(chain.from_iterable(map(trusted.__getitem__, claimed)))
+            found[source] = ranked[min(counts, key=lambda other: (-counts[other], other))]
             continue
         found[source] = None
         for node in nodes:
