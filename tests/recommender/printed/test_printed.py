@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.decisions.texts.record_texts import event_text, log_fields, money_text
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, KeptNode
 from recommender.kinds.proportional.sizes import ContainerSizes
@@ -71,6 +71,14 @@ def test_no_step_is_shown_as_the_one_that_decided_without_a_value() -> None:
     held = replace(RECORD, status=Status.HELD, message="paused: no size is known", replicas=None)
     _heading, row, *_ = as_text([held]).splitlines()
     assert row.split() == ["coredns", "held", "no", "value", "-"]
+
+
+def test_a_target_without_a_value_shows_why_instead_of_a_step() -> None:
+    message = "paused: no size is known"
+    targets = [TargetReference("apps/v1", "Deployment", "shop", name) for name in "ab"]
+    held = [replace(RECORD, each=target, status=Status.HELD, message=message, replicas=None) for target in targets]
+    rows = [line for line in as_text(held).splitlines() if "shop/" in line]
+    assert [row.endswith(f"  {message}") for row in rows] == [True, True]
 
 
 def test_keys_without_a_value_are_null() -> None:
