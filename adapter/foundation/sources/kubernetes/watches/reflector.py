@@ -209,10 +209,12 @@ class Reflector(Generic[T]):
         return changed
 
     def _now_synced(self) -> None:
+        # While watches fail, each retry lists the objects again.
+        level = logging.DEBUG if self.synced and self.failure is not None else logging.INFO
         self.synced = True
         self.tried.set()
         self._settings.telemetry.set_synced(self.resource.qualified, synced=True)
-        logger.info("%s: %d objects listed", self.resource.qualified, len(self._objects))
+        logger.log(level, "%s: %d objects listed", self.resource.qualified, len(self._objects))
 
     def _stood_seconds(self) -> float:
         """Return for how many seconds the last watch was open, or has been so far; 0 if it could not be opened."""
