@@ -36,6 +36,8 @@ class RunEnvironment:
     """Returns why the requests of containers were not written, by recommendation and target."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
     """Returns the sizes that the last attempt to write them found already in place."""
+    is_outdated: Callable[[TargetReference, float], bool] = lambda _target, _time: False
+    """Returns whether this process wrote to a target after a look-up, whose time is in Unix seconds."""
     has_tried_lists: Callable[[], bool]
     """Returns whether the first list of every kind has arrived or failed."""
     follow_objects: Callable[[ObjectConfigurations], FollowedObjects] = without_objects

@@ -34,6 +34,7 @@ from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader, ConfigurationSource
 from recommender.running.history.cluster_recorder import RECORD_SECONDS, ClusterRecorder
 from recommender.running.history.history_cache import HistoryCache
+from recommender.running.inputs.due_targets import MOST_OBJECT_LOOK_UPS, DueTargets
 from recommender.running.inputs.fair_threads import BackendThreads, FairThreads
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.inputs.poll_plan import Plans
@@ -166,6 +167,8 @@ def _runner(
         latest=latest,
         clock=parts.clock,
         wake=parts.wake,
+        due_targets=DueTargets(is_outdated=environment.is_outdated),
+        object_targets=DueTargets(MOST_OBJECT_LOOK_UPS, environment.is_outdated),
         count_poll=parts.telemetry.record_poll,
         # What was under way for an entry that has gone may have been counted since the change.
         report_poll=lambda _records: counters.show(),

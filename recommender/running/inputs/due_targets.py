@@ -14,7 +14,7 @@ from adapter.foundation.cluster.values.state import Observed
 from recommender.decisions.texts.times import is_fresh
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from recommender.decisions.record import Record, TargetReference
     from recommender.running.inputs.input_gathering import TargetInput
@@ -51,6 +51,8 @@ class DueTargets:
     """Chooses the targets to look up in each poll. Not thread-safe."""
 
     most: int = MOST_LOOK_UPS
+    is_outdated: Callable[[TargetReference, float], bool] = lambda _target, _time: False
+    """Returns whether this process wrote to a target after a look-up, whose time is in Unix seconds."""
     _targets: dict[TargetReference, _ScaledTarget] = field(default_factory=dict)
     _polls: int = 0
 
@@ -68,7 +70,11 @@ class DueTargets:
     def looked_up(
         self, found: Mapping[TargetReference, TargetInput], now: float, fresh_seconds: float
     ) -> dict[TargetReference, TargetInput]:
-        """Record the results, and return them with those of earlier polls that are still recent enough."""
+        """Record the results, and return them with those of earlier polls that are still valid.
+
+        They are recent enough, and precede no write of this process: the size from before a write would be decided on
+        and written once more, and take the place of a write to another target.
+        """
         self._polls += 1
         for target, state in self._targets.items():
             if target in found:
@@ -76,7 +82,9 @@ class DueTargets:
         known = {
             target: state.found
             for target, state in self._targets.items()
-            if isinstance(state.found, Observed) and is_fresh(state.found.time, now, fresh_seconds)
+            if isinstance(state.found, Observed)
+            and is_fresh(state.found.time, now, fresh_seconds)
+            and not self.is_outdated(target, state.found.time)
         }
         return {**known, **found}
 

@@ -80,6 +80,12 @@ class OwnWrites:
             self._written.clear()
             self._sent.clear()
 
+    def have_outdated(self, target: TargetReference, time: float) -> bool:
+        """Return whether a look-up of a target, at `time` in Unix seconds, precedes the last write to it."""
+        with self._lock:
+            written = self._written.get(identity_of(target))
+        return written is not None and time <= written.time
+
     def mark_replaced(self, look: ReadTargets) -> ReadTargets:
         """Return a look-up whose states say whether another recommender has replaced the size of this process."""
         return lambda targets: {

@@ -103,8 +103,8 @@ class Runner:
     """Called with the duration of each poll, and with how many recommendations have no value because of an error."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
     """Called with the records of each poll, or with no records while another process leads."""
-    _due_targets: DueTargets = field(default_factory=DueTargets)
-    _object_targets: DueTargets = field(default_factory=lambda: DueTargets(MOST_OBJECT_LOOK_UPS))
+    due_targets: DueTargets = field(default_factory=DueTargets)
+    object_targets: DueTargets = field(default_factory=lambda: DueTargets(MOST_OBJECT_LOOK_UPS))
     _log: RecommendationLog = field(default_factory=RecommendationLog)
     """The last log line of each recommendation."""
     _steps: ForwardSteps = field(default_factory=ForwardSteps)
@@ -162,8 +162,8 @@ class Runner:
     def _with_last_states(self, plan: PollPlan, inputs: Inputs, now: float) -> Inputs:
         """Return the inputs together with the last state of targets that were not looked up in this poll."""
         fresh_seconds = plan.configuration.stale_after_seconds
-        targets = self._due_targets.looked_up(inputs.targets, now, fresh_seconds)
-        return replace(inputs, targets=self._object_targets.looked_up(targets, now, fresh_seconds))
+        targets = self.due_targets.looked_up(inputs.targets, now, fresh_seconds)
+        return replace(inputs, targets=self.object_targets.looked_up(targets, now, fresh_seconds))
 
     def _carried_out(self, configuration: Configuration, decided: Sequence[Decided], now: float) -> Sequence[Record]:
         """Publish the decisions, store their memory and start their writes; return all records, including refusals."""
@@ -186,8 +186,8 @@ class Runner:
                 self.memories.remember(each.name, each.memory)
         self.memories.keep_objects(configuration.object_names)
         scaling = configuration.names_with(Output.SCALE)
-        self._due_targets.follow_records(record for record in records if record.name in scaling)
-        self._object_targets.note_sizes(records)
+        self.due_targets.follow_records(record for record in records if record.name in scaling)
+        self.object_targets.note_sizes(records)
         self.effects.act(configuration, decisions, now)
         return records
 
@@ -198,8 +198,8 @@ class Runner:
 
     def _look_ups(self, plan: PollPlan) -> LookUps:
         """Return the look-ups of this poll, which include only some targets if `forEach` or objects have many."""
-        self._object_targets.follow(plan.object_targets)
-        in_turn = self._due_targets.choose() | self._object_targets.choose()
+        self.object_targets.follow(plan.object_targets)
+        in_turn = self.due_targets.choose() | self.object_targets.choose()
         return replace(plan.look_ups, targets=plan.look_ups.targets | in_turn)
 
     def _follow(self) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.running.inputs.due_targets import DueTargets
+
+if TYPE_CHECKING:
+    from recommender.running.inputs.input_gathering import TargetInput
 
 
 def target(number: int) -> TargetReference:
@@ -61,6 +66,17 @@ def test_only_recent_lookups_are_used() -> None:
     now = {target(2): Unknown("no answer")}
     assert turns.looked_up(now, 150.0, 60.0) == {target(0): Observed(TargetState(3), 100.0), **now}
     assert turns.looked_up({}, 170.0, 60.0) == {}
+
+
+def test_a_lookup_is_not_used_again_after_a_write_to_its_target() -> None:
+    turns = DueTargets(most=8, is_outdated=lambda each, time: each == target(0) and time <= 110.0)
+    turns.follow_records(records(2))
+    before: TargetInput = Observed(TargetState(3), 100.0)
+    after: TargetInput = Observed(TargetState(9), 115.0)
+    assert turns.looked_up({target(0): before, target(1): before}, 110.0, 60.0).keys() == {target(0), target(1)}
+    assert turns.looked_up({}, 112.0, 60.0) == {target(1): before}
+    turns.looked_up({target(0): after}, 115.0, 60.0)
+    assert turns.looked_up({}, 120.0, 60.0) == {target(0): after, target(1): before}
 
 
 def test_a_target_that_is_no_longer_listed_is_not_looked_up() -> None:

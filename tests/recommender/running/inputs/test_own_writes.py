@@ -89,6 +89,13 @@ def test_a_look_up_that_began_before_the_answer_to_the_write_is_not_judged() -> 
     assert scene.sees(7, after=0.0) is None
 
 
+def test_a_look_up_is_outdated_by_a_write_that_was_answered_after_it() -> None:
+    scene = Scene()
+    assert not scene.own.have_outdated(WEB, NOW - 1.0)
+    scene.write()
+    assert [scene.own.have_outdated(WEB, NOW + after) for after in (-1.0, 0.0, 1.0)] == [True, True, False]
+
+
 @pytest.mark.parametrize("result", [each for each in ScaleResult if each is not ScaleResult.OK])
 def test_after_a_write_without_an_answer_no_size_is_known(result: ScaleResult) -> None:
     """Such a write may still take effect, so a size of this manager may be that of this process."""
