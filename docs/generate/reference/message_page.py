@@ -97,8 +97,9 @@ def messages_of(source: str) -> Iterator[tuple[str, str]]:
             passed |= {id(part) for part in ast.iter_child_nodes(node)}
         if isinstance(node, ast.Module):
             yield from _of_calls(nodes, constants, constants)
-        if isinstance(node, ast.FunctionDef):
-            yield from _of_calls(ast.walk(node), constants, constants_of(node))
+        # Calls in other functions yield nothing that those of the whole module do not.
+        if isinstance(node, ast.FunctionDef) and (local := constants_of(node)):
+            yield from _of_calls(ast.walk(node), constants, local)
         if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp) and id(node) not in passed:
             yield from _of_text(text_of(node, constants))
 
