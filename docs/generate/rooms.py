@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,10 +38,19 @@ def _section(folder: Path, checkout: Path) -> str:
 
 def first_sentence(path: Path) -> str:
     """Return the first sentence of a module's docstring on one line; empty if there is none."""
-    text = " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n\n")[0].split())
+    # A blank line ends the first paragraph; whatever else is between words becomes one space.
+    text = " ".join(re.split(r"\n\s*\n", _docstring(path).strip(), maxsplit=1)[0].split())
     end = 0
     for match in _SENTENCE.finditer(text):
         end = match.end()
         if not text[: match.end(1)].endswith(_ABBREVIATIONS):
             break
     return (text[:end] or text).strip().replace("|", "\\|")
+
+
+def _docstring(path: Path) -> str:
+    """Return the text with which a module begins; the rest of the module is not read."""
+    with tokenize.open(path) as source:
+        tokens = tokenize.generate_tokens(source.readline)
+        first = next(token for token in tokens if token.type not in {tokenize.COMMENT, tokenize.NL})
+    return str(ast.literal_eval(first.string)) if first.type == tokenize.STRING else ""
