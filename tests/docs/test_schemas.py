@@ -243,10 +243,10 @@ def test_what_the_reader_of_rules_refuses_for_its_form_the_schema_refuses(path: 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_an_empty_mapping_is_read_or_refused_wherever_it_stands(name: str) -> None:
     program, document = DOCUMENTS[name]
-    mappings = [path for path, value in values_of(document) if isinstance(value, dict)]
-    changed = [with_value(document, path, {}) for path in mappings if path]
-    assert len([each for each in changed if not accepted(program, each)]) > 0
-    assert [path for path, each in zip(mappings[1:], changed, strict=True) if disagree(program, each)] == []
+    paths = [path for path, value in values_of(document) if path and isinstance(value, dict)]
+    read = [path for path in paths if accepted(program, with_value(document, path, {}))]
+    assert len(read) < len(paths)
+    assert [path for path in read if refusals(program, with_value(document, path, {}))] == []
 
 
 @pytest.mark.parametrize(
