@@ -23,7 +23,12 @@ CPVA = CommandFlags(
     flags=(
         *in_group(
             _GROUP,
-            Flag("target", TEXT, "What to resize: deployment/NAME, daemonset/NAME or replicaset/NAME.", required=True),
+            Flag(
+                "target",
+                TEXT,
+                "Workload to resize, as deployment/NAME, daemonset/NAME or replicaset/NAME.",
+                required=True,
+            ),
             Flag("namespace", TEXT, "Namespace of the target (default: the environment variable MY_NAMESPACE)."),
             Flag("default-config", TEXT, "Sizes as JSON, by container: base, step, max, coresPerStep, nodesPerStep."),
             Flag(
