@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
@@ -51,17 +51,8 @@ class ScaleAttempt:
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        return self._send(found, terms, path, with_replicas(scale, write.replicas))
-
-    def _send(self, found: ScaleOutcome, terms: SendingTerms, path: str, document: dict[str, Any]) -> ScaleOutcome:
-        outcome = send_size(found, terms, lambda fence: self._objects.replace(path, document, fence))
-        if outcome.stored is None or outcome.stored != found.before:
-            return outcome
-        message = (
-            f"its size is still {outcome.stored} after {found.write.replicas} was written: "
-            "look for an admission webhook, or a controller of this kind, that changes it"
-        )
-        return replace(outcome, result=ScaleResult.ERROR, message=message, is_undone=True)
+        document = with_replicas(scale, write.replicas)
+        return send_size(found, terms, lambda fence: self._objects.replace(path, document, fence))
 
 
 def _exceeds_decision(write: PendingWrite, current: int) -> bool:

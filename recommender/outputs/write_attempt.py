@@ -128,13 +128,23 @@ def send_write(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence]
 
 
 def send_size(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], dict[str, Any]]) -> ScaleOutcome:
-    """Send a size within the terms, and return the outcome with the size that the answer says was stored."""
+    """Send a size within the terms, and return the outcome with the size that the answer says was stored.
+
+    The result is ERROR if that is still the former size: as a success, the same write would be repeated for ever.
+    """
     answers: list[dict[str, Any]] = []
     outcome = send_write(found, terms, lambda fence: answers.append(write(fence)))
     try:
-        return replace(outcome, stored=replicas_of(answers[0])) if answers else outcome
+        stored = replicas_of(answers[0]) if answers else None
     except ScaleDocumentError:
         return outcome
+    if stored is None or stored != found.before:
+        return replace(outcome, stored=stored)
+    message = (
+        f"its size is still {stored} after {found.write.replicas} was written: "
+        "look for an admission webhook, or a controller of this kind, that changes it"
+    )
+    return replace(outcome, result=ScaleResult.ERROR, stored=stored, message=message, is_undone=True)
 
 
 def failed_outcome(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:

@@ -60,7 +60,7 @@ class Recording(Faulty):
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
         after = super(Faulty, self).replace(path, document, fence)
         self.after_put(path)
-        return after
+        return self.answer(after)
 
     @property
     def written(self) -> list[str]:

@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory
+from recommender.kinds.cluster_size.requested_sizes import settled_writes
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import MAX, MIN
-from tests.recommender.running.sizes.size_harness import POOL, SizeHarness, removal
+from tests.recommender.running.sizes.size_harness import GROUP, POOL, SizeHarness, removal
 from tests.support.apiserver_kinds import CLUSTERS, MACHINE_DEPLOYMENTS, MACHINE_POOLS, MACHINES
 
 if TYPE_CHECKING:
@@ -25,6 +28,24 @@ def test_a_machine_deployment_gets_the_size(size: int) -> None:
     assert outcome.result is (ScaleResult.UNCHANGED if size == 4 else ScaleResult.OK)
     assert (outcome.before, harness.stored) == (4, 0 if size == 4 else 1)
     assert outcome.stored == (None if size == 4 else size), "an admission webhook may store another one"
+
+
+def test_a_size_that_an_admission_webhook_undoes_is_a_failure_of_its_group() -> None:
+    """As a success it would be written at each decision, and no other group would get the nodes."""
+    harness = SizeHarness()
+
+    def undo(_path: str) -> None:
+        harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=4))
+
+    harness.objects.after_put = undo
+    harness.objects.answer = lambda document: {**document, "spec": {"replicas": harness.size}}
+    outcome = harness.resize(6)
+    assert (outcome.result, outcome.stored, outcome.is_undone) == (ScaleResult.ERROR, 4, True)
+    assert outcome.message.startswith("its size is still 4 after 6 was written: look for an admission webhook")
+    group = NodeGroup("workers", 1, 10, 4, scalable=GROUP)
+    asked = ClusterSizeMemory(asked={"workers": AskedSize(6, 4, 0.0)})
+    after = settled_writes(asked, NodeGroups((group,)), {GROUP: outcome}, 10.0, 60.0)
+    assert (list(after.back_offs), after.last_scale_up, after.written) == (["workers"], None, {})
 
 
 def test_a_machine_pool_gets_the_size() -> None:
