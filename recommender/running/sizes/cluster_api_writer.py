@@ -143,7 +143,7 @@ class ClusterApiAttempt:
         Sizes are absolute: after an attempt with an unknown outcome, the size shows how many have been removed.
         """
         write, scale, size = found.write, group.scale, group.size
-        done = write.replicas + len(write.removals) - size
+        done, outcome = write.replicas + len(write.removals) - size, found
         for removal in write.removals[done:]:
             marked = self._annotate(found, removal, terms, mark=True)
             if marked.result is not ScaleResult.OK:
@@ -154,18 +154,21 @@ class ClusterApiAttempt:
             if outcome.result is not ScaleResult.OK:
                 return outcome
             size -= 1
-        return replace(found, result=ScaleResult.OK)
+        return replace(outcome, result=ScaleResult.OK)
 
     def _lower_replicas(
         self, found: ScaleOutcome, path: str, document: dict[str, Any], removal: MachineRemoval, terms: SendingTerms
     ) -> tuple[ScaleOutcome, dict[str, Any]]:
         answers: list[dict[str, Any]] = [document]
 
-        def lower(fence: Fence) -> None:
+        def lower(fence: Fence) -> dict[str, Any]:
             with self._late.note(found.write.target, fence):
                 answers.append(self._objects.replace(path, document, fence))
+            return answers[-1]
 
-        outcome = send_write(found, terms, lower)
+        size = replicas_of(document)
+        step = replace(found, before=size + 1, write=replace(found.write, replicas=size))
+        outcome = replace(send_size(step, terms, lower), before=found.before, write=found.write)
         if outcome.result is not ScaleResult.OK and not self._late.may_come(found.write.target):
             # A Machine that stays marked would be the first to be removed whenever somebody lowers the size.
             self._annotate(found, removal, terms, mark=False)

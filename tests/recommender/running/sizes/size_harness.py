@@ -57,10 +57,14 @@ def removal(number: int) -> MachineRemoval:
 class Recording(Faulty):
     """Records what each PUT has changed."""
 
+    sent: Callable[[Mapping[str, Any]], Mapping[str, Any]] = staticmethod(lambda document: document)
+    """Returns what an admission webhook makes of a Scale."""
+
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        after = super(Faulty, self).replace(path, document, fence)
+        admitted = self.sent(document) if path.endswith("/scale") else document
+        after = super(Faulty, self).replace(path, admitted, fence)
         self.after_put(path)
-        return self.answer(after)
+        return after
 
     @property
     def written(self) -> list[str]:

@@ -33,12 +33,7 @@ def test_a_machine_deployment_gets_the_size(size: int) -> None:
 def test_a_size_that_an_admission_webhook_undoes_is_a_failure_of_its_group() -> None:
     """As a success it would be written at each decision, and no other group would get the nodes."""
     harness = SizeHarness()
-
-    def undo(_path: str) -> None:
-        harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=4))
-
-    harness.objects.after_put = undo
-    harness.objects.answer = lambda document: {**document, "spec": {"replicas": harness.size}}
+    harness.objects.sent = lambda document: {**document, "spec": {**document["spec"], "replicas": 4}}
     outcome = harness.resize(6)
     assert (outcome.result, outcome.stored, outcome.is_undone) == (ScaleResult.ERROR, 4, True)
     assert outcome.message.startswith("its size is still 4 after 6 was written: look for an admission webhook")
@@ -46,6 +41,20 @@ def test_a_size_that_an_admission_webhook_undoes_is_a_failure_of_its_group() -> 
     asked = ClusterSizeMemory(asked={"workers": AskedSize(6, 4, 0.0)})
     after = settled_writes(asked, NodeGroups((group,)), {GROUP: outcome}, 10.0, 60.0)
     assert (list(after.back_offs), after.last_scale_up, after.written) == (["workers"], None, {})
+
+
+def test_no_machine_stays_marked_for_a_removal_that_an_admission_webhook_undoes() -> None:
+    """Whoever lowers the size later would delete it."""
+    harness = SizeHarness()
+    harness.objects.sent = lambda document: {**document, "spec": {**document["spec"], "replicas": 4}}
+    outcome = harness.resize(2, removal(1), removal(2))
+    assert (outcome.result, outcome.is_undone, harness.marked) == (ScaleResult.ERROR, True, [])
+    assert outcome.message.startswith("its size is still 4 after 3 was written: look for an admission webhook")
+    assert (outcome.write.replicas, outcome.before, harness.size) == (2, 4, 4)
+
+
+def test_the_stored_size_is_known_after_removals() -> None:
+    assert SizeHarness().resize(2, removal(1), removal(2)).stored == 2
 
 
 def test_a_machine_pool_gets_the_size() -> None:
