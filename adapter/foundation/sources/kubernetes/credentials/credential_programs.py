@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.sources.kubernetes.errors import MissingProgramError
+from adapter.foundation.sources.kubernetes.errors import MissingProgramError, trim_message
 
 if TYPE_CHECKING:
     from kubernetes.config.kube_config import ConfigNode
@@ -75,8 +75,9 @@ def require_program(user: ConfigNode) -> None:
     paths = [each["value"] for each in stated.get("env") or () if each["name"] == "PATH" and "value" in each]
     # A file that may not be executed is left to the system, too, which says so.
     if shutil.which(command, os.F_OK, paths[-1] if paths else None) is None:
-        hint = stated.get("installHint") or "install it, or write its path into `command`"
-        raise MissingProgramError(command, str(hint))
+        # Such a hint often has several lines, and an error is one.
+        hint = trim_message(str(stated.get("installHint") or ""))
+        raise MissingProgramError(command, hint or "install it, or write its path into `command`")
 
 
 def limit_programs() -> None:

@@ -82,10 +82,15 @@ def test_a_program_that_does_not_end_is_killed_with_its_children(
             {"installHint": "Get it with: apt-get install made-up-plugin, in a shell"},
             "Get it with: apt-get install made-up-plugin, in a shell",
         ),
+        (
+            {"installHint": "\nkubelogin is not installed.\n\n\tTo learn more, go to a page\n"},
+            "kubelogin is not installed. To learn more, go to a page",
+        ),
+        ({"installHint": " \n"}, "install it, or write its path into `command`"),
         ({"installHint": None}, "install it, or write its path into `command`"),
         ({}, "install it, or write its path into `command`"),
     ],
-    ids=["a hint", "an empty hint", "no hint"],
+    ids=["a hint", "lines", "blanks", "an empty hint", "no hint"],
 )
 def test_a_program_that_is_not_installed_is_named_with_the_hint_of_the_kubeconfig(
     server: FakeApiServer, tmp_path: Path, hint: dict[str, Any], shown: str
