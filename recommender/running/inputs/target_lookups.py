@@ -92,8 +92,8 @@ class TargetLookups:
         self._found: dict[TargetReference, Found] = {}
         self._slow: frozenset[TargetReference] = frozenset()
         self._uids: dict[TargetReference, str] = {}
-        self._read_at: dict[TargetReference, float] = {}
-        """When each object was last read as a whole, by the monotonic clock."""
+        self._readable: dict[TargetReference, float] = {}
+        """When each object that could be read as a whole was last requested, by the monotonic clock."""
         self._scale_only_until: dict[TargetReference, float] = {}
         self._object_only_until: dict[TargetReference, float] = {}
         self._known: dict[TargetReference, Observed[TargetState | None]] = {}
@@ -151,7 +151,7 @@ class TargetLookups:
         """
         now = self._clock.monotonic()
         oldest = now - _READABLE_SECONDS
-        self._read_at = {target: time for target, time in self._read_at.items() if target in wanted or time > oldest}
+        self._readable = {target: time for target, time in self._readable.items() if target in wanted or time > oldest}
         for untils in (self._scale_only_until, self._object_only_until):
             for target in [target for target, until in untils.items() if target not in wanted and now >= until]:
                 del untils[target]
@@ -196,9 +196,10 @@ class TargetLookups:
             document = self._objects.get(path, seconds=_EACH_SECONDS).document
         except ForbiddenError:
             with self._ended:
-                if target in self._read_at:
-                    # It could be read. Its pause must not end where the right is taken away, or where an API server
-                    # that has just started does not know the roles yet.
+                if target in self._readable:
+                    # Its pause must not end where the right is taken away, or where an API server that has just started
+                    # does not know the roles yet.
+                    self._readable[target] = self._clock.monotonic()
                     raise
                 self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
             message = f"{target} may not be read, only its scale: field managers, pauses and rollouts are not known"
@@ -207,7 +208,7 @@ class TargetLookups:
         with self._ended:
             self._scale_only_until.pop(target, None)
             self._uids[target] = uid_of(document)
-            self._read_at[target] = self._clock.monotonic()
+            self._readable[target] = self._clock.monotonic()
         self._states.recovered(str(target), f"{target} may be read now")
         try:
             found = scaled_object_of(document, self._size_of_custom_kind(target, path))

@@ -156,6 +156,17 @@ def test_a_target_that_was_readable_stays_so_while_other_targets_have_their_turn
     assert isinstance(harness.of(), Unknown)
 
 
+def test_a_target_that_was_readable_stays_so_as_long_as_it_has_turns() -> None:
+    """Its pause would end a day after the right, which a target that is looked up in each poll keeps."""
+    harness = Harness()
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    harness.objects.deny("get", "deployments")
+    for hour in range(1, 50):
+        harness.now = 3600.0 * hour
+        assert isinstance(harness.of(), Unknown)
+        assert harness.lookups.look([]) == {}
+
+
 def test_it_is_forgotten_after_a_day_that_a_target_was_readable() -> None:
     harness = Harness()
     assert harness.of() == Observed(WHOLE, 1000.0)
