@@ -50,7 +50,9 @@ def plan_of(metric: Metric, selector_keys: frozenset[str] = frozenset()) -> Plan
     if times is None:
         return own
     other = _plan_of(times, selector_keys)
-    reasons = {kind: f"for the times of its samples, {reason}" for kind, reason in other.reasons.items()} | own.reasons
+    reasons = {
+        kind: f"{reason}, in the query for the times of its samples" for kind, reason in other.reasons.items()
+    } | own.reasons
     return Plan(own.proven & other.proven, reasons)
 
 
