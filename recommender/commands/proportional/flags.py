@@ -66,7 +66,7 @@ PROPORTIONAL = CommandFlags(
             Flag(
                 "target",
                 TEXT,
-                "Targets to scale, as deployment/NAME, replicationcontroller/NAME or replicaset/NAME, separated by commas.",
+                "Targets, as deployment/NAME, replicationcontroller/NAME or replicaset/NAME, separated by commas.",
                 required=True,
             ),
             Flag("configmap", TEXT, "Name of the ConfigMap with the parameters.", required=True),
