@@ -219,10 +219,14 @@ PATH: Final = TEXT.then(Path)
 QUANTITY: Final = Scalar("a quantity", "write a quantity, such as 100m or 64Mi", _quantity, _QUANTITY)
 SELECTOR: Final = Scalar("a string", "write a label selector as for kubectl, such as tier=dns", _selector, _ANY)
 NAMESPACE: Final = validated_text(
-    "the name of a namespace", lambda value: not is_namespace_name(value), "write lower-case letters, digits and -"
+    "the name of a namespace",
+    lambda value: not is_namespace_name(value),
+    "write at most 63 lower-case letters, digits and -, with a letter or digit at both ends",
 )
 OBJECT_NAME: Final = validated_text(
-    "the name of an object", lambda value: not is_subdomain_name(value), "write lower-case letters, digits, - and ."
+    "the name of an object",
+    lambda value: not is_subdomain_name(value),
+    "write at most 253 lower-case letters, digits, - and ., with a letter or digit at both ends of each part",
 )
 """The name of an object of a kind that allows only DNS names; all kinds that are scaled or hold a configuration do."""
 LABEL_KEY: Final = validated_text("a label key", label_key_problem, "write the key alone, such as example.com/pool")

@@ -215,7 +215,10 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
         (
             (f"targets: [{TARGET.replace('coredns', 'core_dns')}]",),
             None,
-            "r.yaml:6: 'core_dns' is not the name of an object: write lower-case letters, digits, - and .",
+            (
+                "r.yaml:6: 'core_dns' is not the name of an object: write at most 253 lower-case letters, digits, "
+                "- and ., with a letter or digit at both ends of each part"
+            ),
         ),
         ((f"targets: [{TARGET}, {TARGET}]",), None, "r.yaml:6: Deployment kube-system/coredns is listed twice"),
         (("paused: maybe",), None, "r.yaml:6: 'maybe' is not a pause: write true, false, up, down, or a time such as"),

@@ -226,7 +226,10 @@ BAD: Final = {
         [
             "2: `services` has neither `perReplica` nor `ladder`: write exactly one of them",
             "3: `perReplica` is 0: write a number above 0",
-            "3: 'A' is not the name of a namespace: write lower-case letters, digits and -",
+            (
+                "3: 'A' is not the name of a namespace: write at most 63 lower-case letters, digits and -, "
+                "with a letter or digit at both ends"
+            ),
             "4: the key 'namespace' is not known: remove it; the keys here are selector, perReplica, ladder",
             "4: `ladder` has no rung: write at least one, such as [[1, 1]]",
             "5: `endpoints` has both `perReplica` and `ladder`: write exactly one of them",
@@ -260,8 +263,14 @@ BAD: Final = {
     "invalid names": (
         "configMap: {namespace: A, name: a/b}",
         [
-            "1: 'A' is not the name of a namespace: write lower-case letters, digits and -",
-            "1: 'a/b' is not the name of an object: write lower-case letters, digits, - and .",
+            (
+                "1: 'A' is not the name of a namespace: write at most 63 lower-case letters, digits and -, "
+                "with a letter or digit at both ends"
+            ),
+            (
+                "1: 'a/b' is not the name of an object: write at most 253 lower-case letters, digits, - and ., "
+                "with a letter or digit at both ends of each part"
+            ),
         ],
     ),
     "a taint with more than its key": (

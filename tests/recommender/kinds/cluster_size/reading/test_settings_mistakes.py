@@ -54,7 +54,10 @@ GROUP: Final = "nodeGroups: [{name: a, max: 3, selector: {pool: a}, %s}]"
         ),
         (
             f"{BY_LABEL}\nautoscalerNamespaces: [Ops]",
-            "'Ops' is not the name of a namespace: write lower-case letters, digits and -",
+            (
+                "'Ops' is not the name of a namespace: write at most 63 lower-case letters, digits and -, "
+                "with a letter or digit at both ends"
+            ),
         ),
         (
             "nodeGroups: {externalGRPC: {address: 'cloud:8086'}}",
