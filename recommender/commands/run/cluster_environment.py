@@ -67,7 +67,7 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
         cluster=watch.state,
         config_map=_config_maps(settings, parts, objects, leadership).read,
         targets=own_writes.mark_replaced(lookups.look) if elects else lookups.look,
-        is_outdated=own_writes.have_outdated,
+        with_own_size=own_writes.with_own_size,
         leadership=leadership,
         memories=memories,
         effects=HistoryAlone(parts.history.add),

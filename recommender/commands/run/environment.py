@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.inputs import WriteRefusal
     from recommender.decisions.record import TargetReference
-    from recommender.running.inputs.input_gathering import ConfigMapInput, ReadCluster, ReadTargets
+    from recommender.running.inputs.input_gathering import ConfigMapInput, ReadCluster, ReadTargets, TargetInput
     from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
     from recommender.running.objects.object_configuration import ObjectConfigurations
@@ -36,8 +36,8 @@ class RunEnvironment:
     """Returns why the requests of containers were not written, by recommendation and target."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
     """Returns the sizes that the last attempt to write them found already in place."""
-    is_outdated: Callable[[TargetReference, float], bool] = lambda _target, _time: False
-    """Returns whether this process wrote to a target after a look-up, whose time is in Unix seconds."""
+    with_own_size: Callable[[TargetReference, TargetInput], TargetInput] = lambda _target, found: found
+    """Returns a look-up with the size that this process has written to the target since then, if any."""
     has_tried_lists: Callable[[], bool]
     """Returns whether the first list of every kind has arrived or failed."""
     follow_objects: Callable[[ObjectConfigurations], FollowedObjects] = without_objects

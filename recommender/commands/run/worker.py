@@ -167,8 +167,8 @@ def _runner(
         latest=latest,
         clock=parts.clock,
         wake=parts.wake,
-        due_targets=DueTargets(is_outdated=environment.is_outdated),
-        object_targets=DueTargets(MOST_OBJECT_LOOK_UPS, environment.is_outdated),
+        due_targets=DueTargets(with_own_size=environment.with_own_size),
+        object_targets=DueTargets(MOST_OBJECT_LOOK_UPS, environment.with_own_size),
         count_poll=parts.telemetry.record_poll,
         # What was under way for an entry that has gone may have been counted since the change.
         report_poll=lambda _records: counters.show(),

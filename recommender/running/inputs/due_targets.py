@@ -51,8 +51,8 @@ class DueTargets:
     """Chooses the targets to look up in each poll. Not thread-safe."""
 
     most: int = MOST_LOOK_UPS
-    is_outdated: Callable[[TargetReference, float], bool] = lambda _target, _time: False
-    """Returns whether this process wrote to a target after a look-up, whose time is in Unix seconds."""
+    with_own_size: Callable[[TargetReference, TargetInput], TargetInput] = lambda _target, found: found
+    """Returns a look-up with the size that this process has written to the target since then, if any."""
     _targets: dict[TargetReference, _ScaledTarget] = field(default_factory=dict)
     _polls: int = 0
 
@@ -72,19 +72,18 @@ class DueTargets:
     ) -> dict[TargetReference, TargetInput]:
         """Record the results, and return them with those of earlier polls that are still valid.
 
-        They are recent enough, and precede no write of this process: the size from before a write would be decided on
-        and written once more, and take the place of a write to another target.
+        They are recent enough, and have the sizes that this process has written since. The size from before a write
+        would be decided on and written once more, and take the place of a write to another target. Without any size,
+        `maxStep` would begin from the last value, and so permit a step in each poll without a write.
         """
         self._polls += 1
         for target, state in self._targets.items():
             if target in found:
                 state.found, state.poll = found[target], self._polls
         known = {
-            target: state.found
+            target: self.with_own_size(target, state.found)
             for target, state in self._targets.items()
-            if isinstance(state.found, Observed)
-            and is_fresh(state.found.time, now, fresh_seconds)
-            and not self.is_outdated(target, state.found.time)
+            if isinstance(state.found, Observed) and is_fresh(state.found.time, now, fresh_seconds)
         }
         return {**known, **found}
 

@@ -80,11 +80,18 @@ class OwnWrites:
             self._written.clear()
             self._sent.clear()
 
-    def have_outdated(self, target: TargetReference, time: float) -> bool:
-        """Return whether a look-up of a target, at `time` in Unix seconds, precedes the last write to it."""
+    def with_own_size(self, target: TargetReference, found: TargetInput) -> TargetInput:
+        """Return a look-up with the size that this process has written to the target since then, if any.
+
+        A write in the future was made by a wrong clock, so nothing shows whether the look-up precedes it.
+        """
         with self._lock:
             written = self._written.get(identity_of(target))
-        return written is not None and time <= written.time
+        if written is None or not isinstance(found, Observed) or found.value is None:
+            return found
+        if not found.time <= written.time <= self._wall():
+            return found
+        return replace(found, value=replace(found.value, replicas=written.replicas))
 
     def mark_replaced(self, look: ReadTargets) -> ReadTargets:
         """Return a look-up whose states say whether another recommender has replaced the size of this process."""

@@ -68,15 +68,14 @@ def test_only_recent_lookups_are_used() -> None:
     assert turns.looked_up({}, 170.0, 60.0) == {}
 
 
-def test_a_lookup_is_not_used_again_after_a_write_to_its_target() -> None:
-    turns = DueTargets(most=8, is_outdated=lambda each, time: each == target(0) and time <= 110.0)
-    turns.follow_records(records(2))
+def test_an_earlier_lookup_has_the_size_that_was_written_since() -> None:
     before: TargetInput = Observed(TargetState(3), 100.0)
-    after: TargetInput = Observed(TargetState(9), 115.0)
-    assert turns.looked_up({target(0): before, target(1): before}, 110.0, 60.0).keys() == {target(0), target(1)}
-    assert turns.looked_up({}, 112.0, 60.0) == {target(1): before}
-    turns.looked_up({target(0): after}, 115.0, 60.0)
-    assert turns.looked_up({}, 120.0, 60.0) == {target(0): after, target(1): before}
+    written: TargetInput = Observed(TargetState(9), 100.0)
+    turns = DueTargets(most=8, with_own_size=lambda each, found: written if each == target(0) else found)
+    turns.follow_records(records(2))
+    both = {target(0): before, target(1): before}
+    assert turns.looked_up(both, 110.0, 60.0) == both
+    assert turns.looked_up({}, 112.0, 60.0) == {target(0): written, target(1): before}
 
 
 def test_a_target_that_is_no_longer_listed_is_not_looked_up() -> None:

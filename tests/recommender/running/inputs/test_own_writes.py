@@ -89,11 +89,29 @@ def test_a_look_up_that_began_before_the_answer_to_the_write_is_not_judged() -> 
     assert scene.sees(7, after=0.0) is None
 
 
-def test_a_look_up_is_outdated_by_a_write_that_was_answered_after_it() -> None:
+def test_a_look_up_has_the_size_of_a_write_that_was_answered_after_it() -> None:
     scene = Scene()
-    assert not scene.own.have_outdated(WEB, NOW - 1.0)
+
+    def size(after: float) -> int:
+        found = scene.own.with_own_size(WEB, Observed(TargetState(7, paused="up"), NOW + after))
+        assert isinstance(found, Observed)
+        assert found.value is not None
+        assert (found.time, found.value.paused) == (NOW + after, "up")
+        return found.value.replicas
+
+    assert size(-1.0) == 7
     scene.write()
-    assert [scene.own.have_outdated(WEB, NOW + after) for after in (-1.0, 0.0, 1.0)] == [True, True, False]
+    assert [size(after) for after in (-1.0, 0.0, 1.0)] == [4, 4, 7]
+    absent: TargetInput = Observed(None, NOW - 1.0)
+    assert scene.own.with_own_size(WEB, absent) is absent
+
+
+def test_a_look_up_after_the_clock_was_set_back_keeps_its_size() -> None:
+    scene = Scene(now=NOW + 3600.0)
+    scene.write()
+    scene.now = NOW
+    found: TargetInput = Observed(TargetState(7), NOW)
+    assert scene.own.with_own_size(WEB, found) is found
 
 
 @pytest.mark.parametrize("result", [each for each in ScaleResult if each is not ScaleResult.OK])

@@ -23,7 +23,9 @@ from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.outputs.events import EventWriter
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.running.effects.leader_effects import ClusterEffects
+from recommender.running.inputs.due_targets import MOST_LOOK_UPS, DueTargets
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
+from recommender.running.inputs.own_writes import OwnWrites
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.config_map_store import ConfigMapMemoryStore
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
+    from recommender.outputs.pending_writes import PendingWrite
     from recommender.running.loads.load_needs import LoadNeed
 
 START = 1_800_000_000.0
@@ -77,6 +80,8 @@ class WritingHarness:
     writes: list[SizeWrite] = field(default_factory=list)
     is_for_each: bool = True
     """Whether a load has a series for each target, or one value."""
+    most_look_ups: int = MOST_LOOK_UPS
+    """The largest number of targets of `forEach` that are looked up in a poll."""
 
     def __post_init__(self) -> None:
         self.store = ObjectStore()
@@ -149,11 +154,13 @@ class WritingProcess:
         self.store = ConfigMapMemoryStore(calls, "monitoring", fence, clock=clock)
         memories = Memories(self.store, clock.monotonic)
         lookups = TargetLookups(calls, _resolve, clock=clock)
-        hooks = ScaleHooks(
-            before_write=lambda write: memories.store_now(write.recommendation, write.target),
-            count=lambda _name, _result: None,
-            on_result=lambda _outcome: None,
-        )
+        own_writes = OwnWrites(clock.wall)
+
+        def before_write(write: PendingWrite) -> bool:
+            own_writes.begin(write)
+            return memories.store_now(write.recommendation, write.target)
+
+        hooks = ScaleHooks(before_write=before_write, count=lambda _name, _result: None, on_result=own_writes.note)
         self.writer = ScaleWriter(
             calls,
             _resolve,
@@ -183,6 +190,7 @@ class WritingProcess:
             latest=self.latest,
             clock=clock,
             wake=threading.Event(),
+            due_targets=DueTargets(harness.most_look_ups, own_writes.with_own_size),
         )
 
     def poll(self) -> dict[str, Record]:
