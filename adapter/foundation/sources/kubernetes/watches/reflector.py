@@ -89,6 +89,8 @@ class Reflector(Generic[T]):
         """Whether the server failed, was silent or was not reached, and its current version has not been read since."""
         self.synced = False
         """Whether a whole list has been stored. Stays true while the objects are listed again."""
+        self._is_list_logged = False
+        """Whether a list has been logged since a watch was last open."""
         self._stood_since: float | None = None
         self.failure: KubernetesError | None = None
         """Why the last list or watch failed; None if it succeeded."""
@@ -209,8 +211,9 @@ class Reflector(Generic[T]):
         return changed
 
     def _now_synced(self) -> None:
-        # While watches fail, each retry lists the objects again.
-        level = logging.DEBUG if self.synced and self.failure is not None else logging.INFO
+        # While no watch can be opened, each retry lists the objects again.
+        level = logging.DEBUG if self._is_list_logged else logging.INFO
+        self._is_list_logged = True
         self.synced = True
         self.tried.set()
         self._settings.telemetry.set_synced(self.resource.qualified, synced=True)
@@ -222,6 +225,7 @@ class Reflector(Generic[T]):
 
     def _opened_watch(self) -> None:
         self._stood_since = self._settings.clock()
+        self._is_list_logged = False
         self._reader.note_heard()
         self._refused = None
         if self.failure is not None:

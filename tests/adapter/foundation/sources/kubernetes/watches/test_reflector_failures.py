@@ -226,6 +226,18 @@ def test_lists_between_refused_watches_are_logged_once(
     assert texts == ["watch of pods failed, will retry", " 0 objects listed", "watch of pods is open again"]
 
 
+def test_the_list_after_a_version_that_expired_is_logged(
+    server: FakeApiServer, start: Callable[..., MetadataReflector], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.expire_watches()
+    until(lambda: len(server.asked("list", "pods")) == 2)
+    until(lambda: reflector.failure is None)
+    assert [message for message in caplog.messages if "listed" in message] == ["pods: 0 objects listed"] * 2
+
+
 def test_a_server_that_was_restored_from_a_backup_is_listed_again(
     server: FakeApiServer, start: Callable[..., MetadataReflector], caplog: pytest.LogCaptureFixture
 ) -> None:
