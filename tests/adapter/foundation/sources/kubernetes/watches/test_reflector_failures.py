@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -211,31 +210,6 @@ def test_known_objects_survive_an_outage_and_are_updated_afterwards(
     until(lambda: reflector.failure is None)
     # The version was still known, so the watch went on. Nothing was listed again; only the current version was read.
     assert [asked.query["limit"] for asked in server.asked("list", "pods")] == ["2", "1"]
-
-
-def test_lists_between_refused_watches_are_logged_once(
-    server: FakeApiServer, start: Callable[..., MetadataReflector], caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    server.forbidden.add(("watch", "pods"))
-    reflector = start()
-    until(lambda: len(server.asked("watch", "pods")) >= 4)
-    server.forbidden.clear()
-    until(lambda: reflector.synced and reflector.failure is None)
-    texts = [message.partition(":")[2 if "listed" in message else 0] for message in caplog.messages]
-    assert texts == ["watch of pods failed, will retry", " 0 objects listed", "watch of pods is open again"]
-
-
-def test_the_list_after_a_version_that_expired_is_logged(
-    server: FakeApiServer, start: Callable[..., MetadataReflector], caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    reflector = start()
-    until(lambda: server.watching("pods"))
-    server.expire_watches()
-    until(lambda: len(server.asked("list", "pods")) == 2)
-    until(lambda: reflector.failure is None)
-    assert [message for message in caplog.messages if "listed" in message] == ["pods: 0 objects listed"] * 2
 
 
 def test_a_server_that_was_restored_from_a_backup_is_listed_again(
