@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.scale_down.annotations import DELAY_DELETION
+from recommender.kinds.cluster_size.scale_down.cool_down import cool_down
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_mirror_pod
-from recommender.kinds.cluster_size.scale_down.reasons import Waiting, WaitReason, duration_of
+from recommender.kinds.cluster_size.scale_down.reasons import Waiting, WaitReason
 from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, within_budgets
 from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted
 from recommender.kinds.cluster_size.scale_down.unneeded_times import unneeded_seconds, unneeded_waiting
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from recommender.kinds.cluster_size.model.answer import ScaleUp
-    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.kinds.cluster_size.scale_down.removal_candidates import RemovalCandidate
@@ -72,7 +72,7 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
             WaitReason.SCALE_UP_NEEDED,
             f"new nodes are needed ({new}), and no node is removed before they are there",
         )
-    missing = ", ".join(_missing_nodes(situation))
+    missing = ", ".join(_missing(situation))
     if missing:
         return Waiting(WaitReason.UPCOMING_NODES, f"requested nodes have not joined yet ({missing})")
     if scaled.new_pods:
@@ -82,10 +82,10 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
     if scaled.not_looked_at:
         text = f"{scaled.not_looked_at} pending pods have not been evaluated yet, and may need the node"
         return Waiting(WaitReason.PENDING_PODS_NOT_LOOKED_AT, text)
-    return _cool_down(situation.memory, settings, situation.now) if situation.waits else None
+    return cool_down(situation.memory, settings, situation.now) if situation.waits else None
 
 
-def _missing_nodes(situation: ClusterSituation) -> Iterable[str]:
+def _missing(situation: ClusterSituation) -> Iterable[str]:
     """Yield the number of requested nodes that do not exist yet, by group."""
     if not situation.writes_sizes:
         return
@@ -175,25 +175,3 @@ def _with_pods_to_move(situation: ClusterSituation, deleting: Container[str]) ->
         if pod.node in deleting and not pod.has_ended and not is_daemon_set_pod(pod) and not is_mirror_pod(pod)
     )
     return len(set(moving))
-
-
-def _cool_down(memory: ClusterSizeMemory, settings: ScaleDownSettings, now: float) -> Waiting | None:
-    """Return the change that was too recent for a removal, or of several the one that delays it longest; else None.
-
-    A time from the future, as after a correction of the clock, counts as now.
-    """
-    changes = (
-        (memory.last_scale_up, settings.delay_after_add_seconds, "nodes were added", "delayAfterAdd"),
-        (memory.last_delete, settings.delay_after_delete_seconds, "a node was removed", "delayAfterDelete"),
-        (memory.last_failure, settings.delay_after_failure_seconds, "a removal failed", "delayAfterFailure"),
-    )
-    longest: tuple[float, Waiting] | None = None
-    for at, delay, what, key in changes:
-        if at is None:
-            continue
-        elapsed = max(0.0, now - at)
-        left = delay - elapsed
-        if left > 0 and (longest is None or left > longest[0]):
-            text = f"{what} {duration_of(elapsed)} ago, and {key} is {duration_of(delay)}"
-            longest = (left, Waiting(WaitReason.IN_COOLDOWN, text))
-    return longest[1] if longest else None

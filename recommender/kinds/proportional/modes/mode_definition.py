@@ -1,6 +1,6 @@
 """The definition of a mode: its keys, the checks of values, and the function from counts to steps.
 
-To add a mode, write a file like `linear.py` and add its definition to `registry.py`. Both readers of keys (for the
+To add a mode, write a file like `ladder.py` and add its definition to `registry.py`. Both readers of keys (for the
 ConfigMap of cluster-proportional-autoscaler and for the configuration file), the calculation and the contract test then
 know the new mode.
 """

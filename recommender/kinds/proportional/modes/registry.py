@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from recommender.kinds.proportional.modes.interpolated import INTERPOLATED
+from recommender.kinds.proportional.modes.ladder import LADDER
 from recommender.kinds.proportional.modes.linear import LINEAR
-from recommender.kinds.proportional.modes.rungs import INTERPOLATED, LADDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
