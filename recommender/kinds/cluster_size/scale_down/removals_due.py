@@ -72,7 +72,7 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
             WaitReason.SCALE_UP_NEEDED,
             f"new nodes are needed ({new}), and no node is removed before they are there",
         )
-    missing = ", ".join(_missing(situation))
+    missing = ", ".join(_missing_nodes(situation))
     if missing:
         return Waiting(WaitReason.UPCOMING_NODES, f"requested nodes have not joined yet ({missing})")
     if scaled.new_pods:
@@ -85,7 +85,7 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
     return cool_down(situation.memory, settings, situation.now) if situation.waits else None
 
 
-def _missing(situation: ClusterSituation) -> Iterable[str]:
+def _missing_nodes(situation: ClusterSituation) -> Iterable[str]:
     """Yield the number of requested nodes that do not exist yet, by group."""
     if not situation.writes_sizes:
         return

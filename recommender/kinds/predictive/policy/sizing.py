@@ -18,10 +18,11 @@ from recommender.decisions.calculation import CalculationError
 from recommender.decisions.limits import SizeTrail
 from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import known_value, replicas_for
-from recommender.kinds.predictive.policy.decay import after_watching_pods, kept_ratio, session_seconds
+from recommender.kinds.predictive.policy.decay import kept_ratio
 from recommender.kinds.predictive.policy.overrides_and_schedules import active_override, apply_bounds, freeze_reason
 from recommender.kinds.predictive.policy.reconnect import after_observed_load, with_newest
 from recommender.kinds.predictive.policy.requested_sizes import desired_size
+from recommender.kinds.predictive.policy.sessions import after_watching_pods, session_seconds
 from recommender.kinds.predictive.predictive_settings import ScaleDown
 
 if TYPE_CHECKING:

@@ -28,7 +28,8 @@ from recommender.kinds.proportional.parameters import (
     ProportionalSettings,
     ResourceStep,
 )
-from recommender.kinds.proportional.reading.mode import DRIVERS, MODE_SECTIONS, json_of
+from recommender.kinds.proportional.reading.drivers import DRIVERS
+from recommender.kinds.proportional.reading.mode import MODE_SECTIONS, json_of
 from recommender.kinds.resizing.resize_reader import RESIZE
 
 if TYPE_CHECKING:
