@@ -93,6 +93,13 @@ class Cluster:
         together = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(together))
 
+    def remove_definition(self, name: str) -> None:
+        """Delete a CustomResourceDefinition, unless it is gone already, and wait until it is gone.
+
+        One that is applied while it is being deleted is gone soon after.
+        """
+        self.kubectl("delete", f"crd/{name}", "--ignore-not-found", "--timeout=50s")
+
     def user(self, name: str, groups: Sequence[str] = ()) -> User:
         """Return a user with this name and these groups, and with only the rights that RBAC gives them."""
         self._users += 1

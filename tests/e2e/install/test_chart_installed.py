@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 REGISTERED = "/apis/apiregistration.k8s.io/v1/apiservices"
 CERT_MANAGER = "cert-manager.io"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 APIS = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
 
 ALL_CASES = (
@@ -129,7 +128,7 @@ def kinds_of_cert_manager(cluster: Cluster, namespace: str) -> Iterator[None]:
         yield
     finally:
         for one in definitions:
-            cluster.client.delete(f"{DEFINITIONS}/{one['metadata']['name']}")
+            cluster.remove_definition(one["metadata"]["name"])
 
 
 def test_a_release_can_go_back_from_cert_manager_to_its_own_certificate(cluster: Cluster, namespace: str) -> None:

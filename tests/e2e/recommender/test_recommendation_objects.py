@@ -36,7 +36,6 @@ __all__ = ["state"]
 pytestmark = pytest.mark.timeout(300)
 
 API_VERSION: Final = "tidewatch.io/v1alpha1"
-DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OBJECTS: Final = """\
 prometheus: {url: http://127.0.0.1:9}
 recommendationObjects: {enabled: true, outputs: [metric, scale]}
@@ -154,7 +153,7 @@ def scene(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Scene]:
     with found.stack:
         yield found
     found.pool.remove()
-    cluster.client.delete(f"{DEFINITIONS}/recommendations.tidewatch.io")
+    cluster.remove_definition("recommendations.tidewatch.io")
 
 
 def test_an_object_sizes_its_target_until_it_is_deleted(scene: Scene, state: Callable[[str, str], None]) -> None:
@@ -251,7 +250,7 @@ def test_objects_beyond_a_quota_have_a_status_and_nothing_hangs_when_the_kind_is
     assert scene.condition("b", "Synced") == ("True", "OutOfHere", "what another manager says")
     assert scene.forbidden() == set()
 
-    scene.cluster.kubectl("delete", "crd/recommendations.tidewatch.io", "--timeout=60s")
+    scene.cluster.remove_definition("recommendations.tidewatch.io")
     scene.cluster.wait_for("an end of the metrics", lambda: program.items() == {})
 
 
