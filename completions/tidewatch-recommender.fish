@@ -245,7 +245,7 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using expande
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a proportional -d 'replace cluster-proportional-autoscaler, with its command line'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using proportional' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using proportional' -l version -d 'show the program'"'"'s version and exit'
-complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using proportional' -l target -x -d 'Targets, as deployment/NAME, replicationcontroller/NAME or replicaset/NAME, separated by commas'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using proportional' -l target -x -d 'Targets to scale, separated by commas, as deployment/NAME, replicationcontroller/NAME or replicaset/NAME'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using proportional' -l configmap -x -d 'Name of the ConfigMap with the parameters'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using proportional' -l namespace -x -d 'Namespace of targets and ConfigMap (default: the environment variable MY_POD_NAMESPACE)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using proportional' -l default-params -x -d 'Parameters with which a missing ConfigMap is created: {"linear": {"nodesPerReplica": 16}}'

@@ -66,7 +66,8 @@ PROPORTIONAL = CommandFlags(
             Flag(
                 "target",
                 TEXT,
-                "Targets, as deployment/NAME, replicationcontroller/NAME or replicaset/NAME, separated by commas.",
+                "Targets to scale, separated by commas, as deployment/NAME, replicationcontroller/NAME or "
+                "replicaset/NAME.",
                 required=True,
             ),
             Flag("configmap", TEXT, "Name of the ConfigMap with the parameters.", required=True),
