@@ -1,8 +1,7 @@
-"""One attempt at a write of any kind: its terms, its outcome, how it is sent, and until when it may take effect."""
+"""One attempt at a write of any kind: its terms, its outcome, and how it is sent."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,7 +11,6 @@ from adapter.foundation.sources.kubernetes.errors import (
     ForbiddenError,
     KubernetesError,
     StatusError,
-    UnknownOutcomeError,
     is_of_the_server,
 )
 from adapter.foundation.sources.kubernetes.writing import Fence
@@ -20,9 +18,8 @@ from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from recommender.decisions.record import TargetReference
     from recommender.leader_election.lease_rules import LeaseTiming
     from recommender.outputs.pending_writes import PendingWrite
 
@@ -157,32 +154,3 @@ def failed_outcome(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
         is_of_the_server=is_of_the_server(error),
         is_forbidden=isinstance(error, ForbiddenError),
     )
-
-
-class LateEffects:
-    """Remembers until when a write to a target that got no answer may still take effect.
-
-    While it may, start nothing that such a write could undo. Each target has at most one write at a time.
-    """
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        """`monotonic` returns the seconds of a monotonic clock."""
-        self._monotonic = monotonic
-        self._until: dict[TargetReference, float] = {}
-
-    @contextmanager
-    def note(self, target: TargetReference, fence: Fence) -> Iterator[None]:
-        """Run a write, and remember it if its outcome is unknown; the UnknownOutcomeError is raised again."""
-        started = self._monotonic()
-        try:
-            yield
-        except UnknownOutcomeError:
-            self._until[target] = started + LONGEST_EFFECT_RATIO * fence.seconds
-            raise
-
-    def may_come(self, target: TargetReference) -> bool:
-        """Return whether a write to the target that got no answer may still take effect."""
-        if self._monotonic() < self._until.get(target, 0.0):
-            return True
-        self._until.pop(target, None)
-        return False

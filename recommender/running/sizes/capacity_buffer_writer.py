@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.kinds.cluster_size.node_groups.fields import section, texts, whole
+from recommender.outputs.late_effects import LateEffects
 from recommender.outputs.scale_documents import target_path, uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import (
     READ_SECONDS,
-    LateEffects,
     ScaleOutcome,
     SendingTerms,
     failed_outcome,

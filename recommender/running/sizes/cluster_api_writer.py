@@ -30,11 +30,11 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
     write_problem,
 )
 from recommender.kinds.cluster_size.node_groups.fields import section, text, whole
+from recommender.outputs.late_effects import LateEffects
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, target_path, uid_of, with_replicas
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import (
     READ_SECONDS,
-    LateEffects,
     ScaleOutcome,
     SendingTerms,
     failed_outcome,

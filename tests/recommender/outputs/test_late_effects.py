@@ -5,7 +5,8 @@ import pytest
 from adapter.foundation.sources.kubernetes.errors import ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
 from recommender.decisions.record import TargetReference
-from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO, LateEffects
+from recommender.outputs.late_effects import LateEffects
+from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO
 
 WEB, API = (TargetReference("apps/v1", "Deployment", "shop", name) for name in ("web", "api"))
 FENCE = Fence(5.0, lambda _: True)
