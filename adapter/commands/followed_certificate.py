@@ -41,7 +41,7 @@ def follow_certificate(read: Callable[[], ServingCertificate | None], context: W
         except IdentitySettingsError as e:
             state.failed("renewal", f"the former serving certificate stays in use until it expires: {e}")
         if known is not None:
-            metrics.show(known.not_before, known.not_after)
+            metrics.set_dates(known.not_before, known.not_after)
             report_dates(known, datetime.now(tz=UTC), state)
 
     context.tasks.periodic("serving certificate", look, every_seconds=FOLLOWED_SECONDS, deadline_seconds=60.0)

@@ -60,7 +60,7 @@ class SidecarState:
     def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         """Ignore the start of a task: the age of the value shows whether it is late."""
 
-    def count_run(self, task: str, result: str) -> None:
+    def record_run(self, task: str, result: str) -> None:
         """Count a run of a task that failed because of an internal error; the log has the traceback."""
         if result == "error":
             self._reads[_FAULT] += 1

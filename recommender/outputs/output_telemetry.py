@@ -98,17 +98,17 @@ class RecommenderTelemetry:
             for result in results:
                 counter.labels(result)
 
-    def poll_interval(self, seconds: float) -> None:
-        """Export the time between two polls, which alerts need to know."""
+    def set_poll_interval(self, seconds: float) -> None:
+        """Set the time between two polls, which alerts need to know."""
         self._poll_interval.set(seconds)
 
-    def scale_output_added(self, recommendation: str) -> None:
+    def add_scale_output(self, recommendation: str) -> None:
         """Export the scale calls of a recommendation as 0 before the first one."""
         with self._of(recommendation) as label:
             for result in ScaleResult:
                 self._scale_calls.labels(label, result.value)
 
-    def scale_call(self, recommendation: str, result: ScaleResult) -> None:
+    def count_scale_call(self, recommendation: str, result: ScaleResult) -> None:
         """Count a scale call."""
         with self._of(recommendation) as label:
             self._scale_calls.labels(label, result.value).inc()
@@ -119,8 +119,8 @@ class RecommenderTelemetry:
         self._polls.labels("error" if failures else "ok").inc()
         self._last_poll.set_to_current_time()
 
-    def record_decision(self, recommendation: str, seconds: float) -> None:
-        """Record a decision and its duration."""
+    def observe_decision(self, recommendation: str, seconds: float) -> None:
+        """Observe the duration of a decision."""
         with self._of(recommendation) as label:
             self._duration.labels(label).observe(seconds)
 
@@ -138,15 +138,15 @@ class RecommenderTelemetry:
                     self._scale_calls.remove(label, result.value)
                 self._duration.remove(label)
 
-    def event(self, result: str) -> None:
+    def count_event(self, result: str) -> None:
         """Count an event: `created`, `suppressed`, `dropped`, `forbidden` or `error`."""
         self._events.labels(result).inc()
 
-    def memory_write(self, result: str) -> None:
+    def count_memory_write(self, result: str) -> None:
         """Count a write of a memory: `ok`, `conflict`, `fenced` or `error`."""
         self._memory_writes.labels(result).inc()
 
-    def history_failed(self) -> None:
+    def count_history_failure(self) -> None:
         """Count a write or read of the history that failed."""
         self._history_failures.inc()
 

@@ -43,7 +43,7 @@ class PredictionsAtWork:
         self._children = Children(self._registry, "tidewatch_recommender", most=1)
         self._fleet = Fleet()
         self._telemetry = RecommenderTelemetry(self._registry)
-        self._telemetry.scale_output_added(RECOMMENDATION)
+        self._telemetry.add_scale_output(RECOMMENDATION)
         self._reloads = ReloadMetrics(self._registry, "tidewatch_recommender")
         self._scaled = 0.0
 
@@ -54,10 +54,10 @@ class PredictionsAtWork:
         self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,)))
         self._scale(record)
         lacking = 86_400.0 * max(0, 14 - number // 10)
-        self._loads.show_coverage(RECOMMENDATION, Coverage(1000, 1, 14 * 86_400.0 - lacking, lacking))
-        self._loads.series_left_out(RECOMMENDATION, number // 50)
+        self._loads.set_coverage(RECOMMENDATION, Coverage(1000, 1, 14 * 86_400.0 - lacking, lacking))
+        self._loads.set_series_left_out(RECOMMENDATION, number // 50)
         self._loads.count_download(RECOMMENDATION, "timeout" if number % 3 == 0 else "ok")
-        self._loads.forecast_bounded(RECOMMENDATION, "linear")
+        self._loads.count_bounded_forecast(RECOMMENDATION, "linear")
         if number % 3 == 0:
             model = "seasonal" if number % 6 else "quantile"
             self._children.run(model, math.sqrt, (float(number),), ChildLimits(seconds=30.0))
@@ -71,7 +71,7 @@ class PredictionsAtWork:
         current = record.targets[0].current_replicas
         if record.replicas != current and record.time - self._scaled > _BRAKE_SECONDS:
             self._scaled = record.time
-            self._telemetry.scale_call(RECOMMENDATION, ScaleResult.OK)
+            self._telemetry.count_scale_call(RECOMMENDATION, ScaleResult.OK)
 
     def close(self) -> None:
         """End the child processes."""

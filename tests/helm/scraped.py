@@ -144,7 +144,7 @@ class _Recommending:
         self._metrics = RecommendationMetrics(lambda: True, all_kinds())
         LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
         self._telemetry = RecommenderTelemetry(self._registry)
-        self._telemetry.scale_output_added("coredns")
+        self._telemetry.add_scale_output("coredns")
         ReloadMetrics(self._registry, "tidewatch_recommender")
 
     def work(self, number: int) -> None:
@@ -168,12 +168,12 @@ class _Recommending:
         records = (record, sized_record(now, number))
         self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=records))
         self._telemetry.record_poll(0.005, failures=0)
-        self._telemetry.record_decision("coredns", 0.002)
-        self._telemetry.record_decision("workers", 0.4)
+        self._telemetry.observe_decision("coredns", 0.002)
+        self._telemetry.observe_decision("workers", 0.4)
         if action is TargetAction.REFUSED:
-            self._telemetry.scale_call("coredns", ScaleResult.REFUSED)
-            self._telemetry.event("created" if number % 40 == 0 else "suppressed")
-        self._telemetry.memory_write("ok")
+            self._telemetry.count_scale_call("coredns", ScaleResult.REFUSED)
+            self._telemetry.count_event("created" if number % 40 == 0 else "suppressed")
+        self._telemetry.count_memory_write("ok")
         self._exporter.publish((generate_latest(self._registry) + self._metrics.text()).decode())
 
 

@@ -118,7 +118,7 @@ def _keeper(
         if settings.state_file is None:
             return None
         path = settings.state_file.with_name(settings.state_file.name + suffix)
-        return StateFile(path, meaning_of(settings, scheduling), codec, clock, metrics.file_failed)
+        return StateFile(path, meaning_of(settings, scheduling), codec, clock, metrics.count_file_failure)
 
     parts = KeeperServices(
         facts=source.facts,

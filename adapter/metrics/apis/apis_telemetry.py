@@ -51,8 +51,8 @@ class Telemetry:
         self._freshness = {group: freshness.labels(group) for group in VERSIONS}
         self._counted: dict[tuple[str, str, int], Counter] = {}
 
-    def count_request(self, group: str, verb: str, code: int, seconds: float) -> None:
-        """Count a request; `group` is one of `GROUPS`."""
+    def record_request(self, group: str, verb: str, code: int, seconds: float) -> None:
+        """Record a request and its duration; `group` is one of `GROUPS`."""
         key = (group, verb if verb in _KNOWN_VERBS else "OTHER", code)
         counted = self._counted.get(key)
         if counted is None:

@@ -133,7 +133,9 @@ class Handler:
         started = self._services.timer()
         response = render_response(self._response(answer, request), request)
         seconds = self._services.timer() - started
-        self._services.telemetry.count_request(routing.group_of(request.path), request.method, response.status, seconds)
+        self._services.telemetry.record_request(
+            routing.group_of(request.path), request.method, response.status, seconds
+        )
         return response
 
     def _response(self, answer: Callable[[Request], Response], request: Request) -> Response:

@@ -59,7 +59,7 @@ class AccessReviews:
             PATH,
             decode_decision,
             OF_RIGHTS,
-            count_failure=lambda: telemetry.authorization_review("error"),
+            count_failure=lambda: telemetry.count_authorization_review("error"),
             means=means,
         )
         self._all = RateLimit(REVIEWS_PER_SECOND, REVIEWS_BURST, clock=means.clock, sleep=means.sleep)
@@ -75,7 +75,7 @@ class AccessReviews:
         limits = (self._all,) if caller.via is Via.FRONT_PROXY else (self._of_direct, self._all)
         decision = self._reviews.ask(review_document(caller, attributes), limits)
         if isinstance(decision, ReviewDecision):
-            self._telemetry.authorization_review("allowed" if decision.allowed else "denied")
+            self._telemetry.count_authorization_review("allowed" if decision.allowed else "denied")
         return decision
 
 

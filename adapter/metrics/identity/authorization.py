@@ -200,7 +200,7 @@ class Authorizer:
             return _ALLOWED_WITHOUT_REVIEW
         if usable is None:
             raise _cannot_ask()
-        self._telemetry.stale_answer()
+        self._telemetry.count_stale_answer()
         return usable.decision
 
     def _shared_answer(self, memory: _Memory, key: Key, caller: Caller, attributes: Attributes) -> _Answer | Unreviewed:

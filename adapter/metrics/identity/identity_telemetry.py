@@ -31,14 +31,14 @@ class IdentityTelemetry:
         for result in ("allowed", "denied", "error"):
             self._authorization.labels(result)
 
-    def authentication_review(self, result: str) -> None:
+    def count_authentication_review(self, result: str) -> None:
         """Count a token review."""
         self._authentication.labels(result).inc()
 
-    def authorization_review(self, result: str) -> None:
+    def count_authorization_review(self, result: str) -> None:
         """Count an access review."""
         self._authorization.labels(result).inc()
 
-    def stale_answer(self) -> None:
+    def count_stale_answer(self) -> None:
         """Count a request that was allowed by an expired decision."""
         self._stale.inc()

@@ -130,7 +130,7 @@ class Tokens:
             PATH,
             decode_status,
             OF_TOKENS,
-            count_failure=lambda: telemetry.authentication_review("error"),
+            count_failure=lambda: telemetry.count_authentication_review("error"),
             means=means,
         )
         self._limits = (RateLimit(REVIEWS_PER_SECOND, REVIEWS_BURST, clock=means.clock, sleep=means.sleep),)
@@ -170,7 +170,7 @@ class Tokens:
         if isinstance(status, Unreviewed):
             return status
         caller = caller_of(status, self._settings.audiences)
-        self._telemetry.authentication_review("authenticated" if caller else "unauthenticated")
+        self._telemetry.count_authentication_review("authenticated" if caller else "unauthenticated")
         seconds = self._settings.cache_seconds
         life = seconds if caller else min(seconds, LONGEST_NEGATIVE_SECONDS)
         now = self._means.clock()

@@ -114,7 +114,7 @@ class Readings:
         self._usage.prepare(self.catalogue)
         self._explainer = Explainer(self._sources, HASTY)
         self._prepare(rulebook)
-        telemetry.observe(self._overview)
+        telemetry.collect_from(self._overview)
 
     @property
     def catalogue(self) -> Catalogue:

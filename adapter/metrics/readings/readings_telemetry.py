@@ -77,7 +77,7 @@ class ReadingsTelemetry:
         )
         self._registry = registry
 
-    def observe(self, overview: Callable[[], Overview]) -> None:
+    def collect_from(self, overview: Callable[[], Overview]) -> None:
         """Collect the gauges from this function with every scrape. To be called once."""
         self._registry.register(_OverviewCollector(overview))
 
@@ -95,7 +95,7 @@ class ReadingsTelemetry:
         """Count a plan that Prometheus refused."""
         self._narrowings.labels(rule, refused.value).inc()
 
-    def cross_checked(self, rule: str, result: str) -> None:
+    def count_cross_check(self, rule: str, result: str) -> None:
         """Count a comparison of two plans: `equal`, `different` or `failed`."""
         self._cross_checks.labels(rule, result).inc()
 

@@ -188,7 +188,7 @@ class SnapshotKeeper:
         with self._lock:
             problems = (*facts.problems, *self._builder.problems)
         self._reports.objects(problems)
-        self._parts.metrics.show_refresh(result)
+        self._parts.metrics.set_refresh(result)
         self._reports.log_unmapped([one for one in result.unmapped if not one.refused_for])
         self._reports.exporters(result)
         self._reports.basis(self._published.snapshot.basis)
@@ -224,7 +224,7 @@ class SnapshotKeeper:
             are_requests_known = facts.nodes is not None and facts.pods is not None
             now = self._parts.clock.monotonic()
             self._basis = self._basis.after(loads, now, are_requests_known=are_requests_known)
-            self._parts.metrics.basis(self._basis.basis)
+            self._parts.metrics.set_basis(self._basis.basis)
             snapshot, heat = self._snapshot(facts, loads), advance(self._published.heat, loads, hotspots, refresh.moved)
             names = [node.name for node in hot_nodes(snapshot, heat, hotspots)]
             hot = hot_text(names, crowded_replicas(snapshot, names))

@@ -32,18 +32,18 @@ class SnapshotMetrics:
         self._file_failures = Counter(
             f"{prefix}_state_file_failures", "Writes of the state file that failed.", registry=registry
         )
-        self.basis("none")
+        self.set_basis("none")
 
-    def basis(self, basis: ScoreBasis) -> None:
-        """Show the basis of scores."""
+    def set_basis(self, basis: ScoreBasis) -> None:
+        """Set the basis of scores."""
         for one in BASES:
             self._basis.labels(one).set(one == basis)
 
-    def show_refresh(self, result: RefreshResult) -> None:
-        """Show the duration and the number of queries of a refresh."""
+    def set_refresh(self, result: RefreshResult) -> None:
+        """Set the duration and the number of queries of a refresh."""
         self._seconds.set(result.seconds)
         self._queries.set(result.queries)
 
-    def file_failed(self) -> None:
+    def count_file_failure(self) -> None:
         """Count a write of the state file that failed."""
         self._file_failures.inc()

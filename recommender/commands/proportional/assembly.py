@@ -133,7 +133,7 @@ def start(
     subject: ProportionalSettings = entry.subject
     config_map: ParametersConfigMap = subject.config_map  # type: ignore[assignment]  # the flags require it
     leadership = _leadership(options, configuration, parts)
-    parts.telemetry.poll_interval(configuration.poll_interval_seconds)
+    parts.telemetry.set_poll_interval(configuration.poll_interval_seconds)
     memories = Memories(ProcessMemoryStore())
     watches = _watches(subject, config_map, parts)
     config_maps = ParameterConfigMaps(
@@ -147,7 +147,7 @@ def start(
     latest = Latest(metrics.publish)
     threads = LookUpThreads(DaemonThreads("ConfigMap", 1).submit, DaemonThreads("slow ConfigMap", 1).submit)
     gatherer = Gatherer(InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads)
-    decisions = OneDecision(memories, config_map, parts.state, parts.telemetry.record_decision, parts.clock)
+    decisions = OneDecision(memories, config_map, parts.state, parts.telemetry.observe_decision, parts.clock)
     writes_nothing = HistoryAlone(keep)
     runner = Runner(
         plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
@@ -202,7 +202,7 @@ def _leadership(options: ProportionalOptions, configuration: Configuration, part
 def _effects(parts: _SharedObjects, leadership: Leadership, keep: KeepRecords, recommendation: str) -> Effects:
     """Start the writers of scale calls and of events."""
     fence = Fence(longest_fenced_write_seconds(LeaseTiming()), leadership.may_write)
-    events = EventWriter(parts.writes, parts.lookups.uid, parts.telemetry.event, clock=parts.clock)
+    events = EventWriter(parts.writes, parts.lookups.uid, parts.telemetry.count_event, clock=parts.clock)
 
     def announce(outcome: ScaleOutcome) -> None:
         parts.state.record_scale_call(outcome)
@@ -210,9 +210,9 @@ def _effects(parts: _SharedObjects, leadership: Leadership, keep: KeepRecords, r
         if event is not None:
             events.add(event)
 
-    hooks = ScaleHooks(before_write=lambda _: True, count=parts.telemetry.scale_call, on_result=announce)
+    hooks = ScaleHooks(before_write=lambda _: True, count=parts.telemetry.count_scale_call, on_result=announce)
     writer = ScaleWriter(parts.writes, parts.resolve, fence, hooks)
-    parts.telemetry.scale_output_added(recommendation)
+    parts.telemetry.add_scale_output(recommendation)
     tasks = parts.process.tasks
     tasks.running("events", events.run)
     tasks.running("scale calls", writer.run)

@@ -105,12 +105,12 @@ class _WriterStart:
 def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writing) -> ClusterEffects:
     """Start the tasks that carry decisions out in a cluster, and return the object that passes decisions to them."""
     objects, resolve, clock = writing.objects, writing.resolve, parts.clock
-    events = EventWriter(objects, writing.lookups.uid, parts.telemetry.event, clock=clock)
+    events = EventWriter(objects, writing.lookups.uid, parts.telemetry.count_event, clock=clock)
     context.tasks.running("events", events.run)
-    announcer = _Announcer(events, EventLimits(parts.telemetry.event, clock))
+    announcer = _Announcer(events, EventLimits(parts.telemetry.count_event, clock))
     hooks = ScaleHooks(
         before_write=lambda write: writing.memories.store_now(write.recommendation, write.target),
-        count=parts.telemetry.scale_call,
+        count=parts.telemetry.count_scale_call,
         on_result=announcer.note,
     )
     start = _WriterStart(context, writing, hooks)

@@ -144,7 +144,7 @@ def _memories(
     if not settings.writes:
         return Memories(ProcessMemoryStore())
     store = ConfigMapMemoryStore(
-        objects, settings.namespace, fence, count=parts.telemetry.memory_write, clock=parts.clock
+        objects, settings.namespace, fence, count=parts.telemetry.count_memory_write, clock=parts.clock
     )
     context.tasks.running("memory", store.run)
     return Memories(store)

@@ -31,9 +31,9 @@ class ConfiguredCounters:
         # One after the other, so that the last one has the current configuration.
         with self._lock:
             configuration = self._current()
-            self._telemetry.poll_interval(configuration.poll_interval_seconds)
+            self._telemetry.set_poll_interval(configuration.poll_interval_seconds)
             policies = [recommendation.policy for recommendation in configuration.recommendations]
             for policy in policies:
                 if {Output.SCALE, Output.RESIZE} & policy.outputs and not policy.namespace:
-                    self._telemetry.scale_output_added(policy.name)
+                    self._telemetry.add_scale_output(policy.name)
             self._telemetry.keep([policy.name for policy in policies], configuration.object_names)

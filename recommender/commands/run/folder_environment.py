@@ -52,7 +52,7 @@ def folder_environment(settings: RunSettings, context: WorkerContext, parts: Sha
         folder.change(plan.needs)
         _warn_of_scaling(plan.configuration)
 
-    store = FolderMemoryStore(parts.plan().configuration.state, parts.telemetry.memory_write)
+    store = FolderMemoryStore(parts.plan().configuration.state, parts.telemetry.count_memory_write)
     return RunEnvironment(
         cluster=lambda: folder.state(folder.needs),
         config_map=_no_config_map,

@@ -90,7 +90,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         environment.memories,
         parts.clock,
         slow=_sizes(settings, context, parts),
-        measure=parts.telemetry.record_decision,
+        measure=parts.telemetry.observe_decision,
     )
     counters = ConfiguredCounters(lambda: plans.current().configuration, parts.telemetry)
     runner = _runner(plans, gatherer, decisions, environment, parts, latest, counters)
@@ -192,7 +192,7 @@ def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices)
         submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
         plugins=parts.providers,
         wake=parts.wake.set,
-        measure=parts.telemetry.record_decision,
+        measure=parts.telemetry.observe_decision,
         results=parts.size_writes,
         writes=settings.writes,
         has_lease=parts.plan().configuration.leader_election.enabled,
@@ -220,7 +220,7 @@ def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -
         telemetry=telemetry,
         watches=WatchMetrics(context.registry, METRICS_PREFIX),
         lease_metrics=LeaseMetrics(context.registry, METRICS_PREFIX, wake.set),
-        history=HistoryCache(state / "history.sqlite", telemetry.history_failed),
+        history=HistoryCache(state / "history.sqlite", telemetry.count_history_failure),
         pace=Pace(),
         clock=Clock(),
         providers=PluginHosts(),

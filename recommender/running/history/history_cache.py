@@ -1,6 +1,6 @@
 """One day of decisions for the chart of the page, in a SQLite file with versioned tables that may be lost at any time.
 
-    history = HistoryCache(folder / "history.sqlite", telemetry.history_failed)
+    history = HistoryCache(folder / "history.sqlite", telemetry.count_history_failure)
     tasks.running("history", history.run)
     …
     history.add(now, records)

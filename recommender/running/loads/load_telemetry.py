@@ -66,13 +66,13 @@ class LoadTelemetry:
         self._seen: set[str] = set()
         """The recommendations that may have series."""
 
-    def series_left_out(self, recommendation: str, count: int) -> None:
-        """Show how many series of the last answer belong to no target."""
+    def set_series_left_out(self, recommendation: str, count: int) -> None:
+        """Set how many series of the last answer belong to no target."""
         with self._lock:
             if self._is_kept(recommendation):
                 self._left_out.labels(recommendation).set(count)
 
-    def forecast_bounded(self, recommendation: str, model: str) -> None:
+    def count_bounded_forecast(self, recommendation: str, model: str) -> None:
         """Count a forecast that was capped."""
         with self._lock:
             if self._is_kept(recommendation):
@@ -90,8 +90,8 @@ class LoadTelemetry:
             if self._is_kept(recommendation):
                 self._trials.labels(recommendation, model, result).inc()
 
-    def show_coverage(self, recommendation: str, coverage: Coverage) -> None:
-        """Show how much of a history is available."""
+    def set_coverage(self, recommendation: str, coverage: Coverage) -> None:
+        """Set how much of a history is available."""
         with self._lock:
             if not self._is_kept(recommendation):
                 return

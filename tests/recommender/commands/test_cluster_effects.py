@@ -43,7 +43,7 @@ def effects(own: OwnWrites) -> ClusterEffects:
     context: Any = SimpleNamespace(tasks=SimpleNamespace(running=nothing), on_stopping=nothing)
     parts: Any = SimpleNamespace(
         plan=lambda: plan,
-        telemetry=SimpleNamespace(event=nothing, scale_call=nothing),
+        telemetry=SimpleNamespace(count_event=nothing, count_scale_call=nothing),
         history=SimpleNamespace(add=nothing),
         providers=None,
         size_writes=SimpleNamespace(note=nothing),

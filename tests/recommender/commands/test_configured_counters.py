@@ -81,7 +81,7 @@ def test_a_call_that_is_counted_while_its_entry_is_removed_leaves_no_counter(mon
         return labels(counter, *values, **named)
 
     monkeypatch.setattr(Counter, "labels", meeting_labels)
-    telemetry.scale_call("former", ScaleResult.OK)
+    telemetry.count_scale_call("former", ScaleResult.OK)
     meeting.end()
     telemetry.keep(["web"], None)
     assert counted(registry) == set()

@@ -35,7 +35,7 @@ class Runs:
     def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         assert not overdue(), task
 
-    def count_run(self, task: str, result: str) -> None:
+    def record_run(self, task: str, result: str) -> None:
         self.ended_with.append(f"{task}: {result}")
 
 

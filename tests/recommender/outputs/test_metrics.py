@@ -152,10 +152,10 @@ def test_a_step_without_a_finite_value_is_not_exposed() -> None:
 def test_removed_entries_and_namespaces_without_objects_are_no_longer_counted() -> None:
     registry = CollectorRegistry(auto_describe=True)
     telemetry = RecommenderTelemetry(registry)
-    telemetry.scale_output_added("web")
+    telemetry.add_scale_output("web")
     for name in ("coredns", "former", "shop/a", "preview-1/a"):
-        telemetry.scale_call(name, ScaleResult.OK)
-        telemetry.record_decision(name, 0.004)
+        telemetry.count_scale_call(name, ScaleResult.OK)
+        telemetry.observe_decision(name, 0.004)
 
     def counted() -> set[str]:
         found = (sample.labels.get("recommendation") for family in registry.collect() for sample in family.samples)
@@ -169,7 +169,7 @@ def test_removed_entries_and_namespaces_without_objects_are_no_longer_counted() 
     assert counted() == {"coredns", "shop/*"}
     # A scale call or a decision that was under way may end later.
     for late in ("preview-1/a", "former"):
-        telemetry.scale_call(late, ScaleResult.OK)
+        telemetry.count_scale_call(late, ScaleResult.OK)
     telemetry.keep(["coredns"], {"shop/b"})
     assert counted() == {"coredns", "shop/*"}
 
@@ -177,15 +177,15 @@ def test_removed_entries_and_namespaces_without_objects_are_no_longer_counted() 
 def test_the_process_exposes_counters_with_stable_names() -> None:
     registry = CollectorRegistry(auto_describe=True)
     telemetry = RecommenderTelemetry(registry)
-    telemetry.scale_output_added("coredns")
-    telemetry.scale_call("coredns", ScaleResult.OK)
+    telemetry.add_scale_output("coredns")
+    telemetry.count_scale_call("coredns", ScaleResult.OK)
     telemetry.record_poll(0.02, failures=0)
     telemetry.record_poll(0.02, failures=3)
-    telemetry.poll_interval(1.0)
-    telemetry.record_decision("coredns", 0.004)
-    telemetry.event("created")
-    telemetry.memory_write("ok")
-    telemetry.history_failed()
+    telemetry.set_poll_interval(1.0)
+    telemetry.observe_decision("coredns", 0.004)
+    telemetry.count_event("created")
+    telemetry.count_memory_write("ok")
+    telemetry.count_history_failure()
     calls = {
         result: registry.get_sample_value(
             "tidewatch_scale_calls_total", {"recommendation": "coredns", "result": result.value}

@@ -38,7 +38,7 @@ class WatchRecords:
             self._records = [one for one in self._records if one is not record]
         others = self.of(record.resource)
         if others:
-            self.telemetry.left_out(record.resource, sum(one.objects_left_out for one in others))
+            self.telemetry.set_unreadable(record.resource, sum(one.objects_left_out for one in others))
             self.telemetry.set_synced(record.resource, synced=all(one.is_synced for one in others))
         else:
             self.telemetry.remove_kind(record.resource)
@@ -85,11 +85,11 @@ class WatchRecord(WatchTelemetry):
         """Count a failure."""
         self._records.telemetry.count_failure(resource, error)
 
-    def left_out(self, resource: str, objects: int) -> None:
+    def set_unreadable(self, resource: str, objects: int) -> None:
         """Record how many objects cannot be read."""
         self.objects_left_out = objects
         if others := self._same_kind():
-            self._records.telemetry.left_out(resource, sum(one.objects_left_out for one in others))
+            self._records.telemetry.set_unreadable(resource, sum(one.objects_left_out for one in others))
 
     def _same_kind(self) -> list[WatchRecord]:
         """Return the records of the kind, this one included; none if this one has been dropped."""

@@ -63,8 +63,8 @@ class TaskMetrics:
             self._runs.labels(task, result)
         self._overdue.labels(task).set_function(lambda: float(overdue()))
 
-    def count_run(self, task: str, result: str) -> None:
-        """Count a run: `ok`, `late` (past its deadline) or `error`."""
+    def record_run(self, task: str, result: str) -> None:
+        """Record a run: `ok`, `late` (past its deadline) or `error`."""
         self._runs.labels(task, result).inc()
         if result != "error":
             self._success.labels(task).set_to_current_time()

@@ -30,7 +30,7 @@ class TaskEvents(Protocol):
     def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         """Register a task; `overdue` returns whether its current run is past the deadline."""
 
-    def count_run(self, task: str, result: str) -> None:
+    def record_run(self, task: str, result: str) -> None:
         """Record the end of a run: `ok`, `late` or `error`."""
 
 
@@ -181,7 +181,7 @@ class _Task:
             _log.info("a task works again", extra=fields(task=self.name, failures=self._backoff.failures))
         self.forget_failures()
         # The count comes last: who sees it finds the lines of the log.
-        self._events.count_run(self.name, "late" if self._late else "ok")
+        self._events.record_run(self.name, "late" if self._late else "ok")
 
     def forget_failures(self) -> None:
         """Let the next failure be the first one: it is logged, and followed by the shortest delay."""
@@ -190,7 +190,7 @@ class _Task:
 
     def count_failure(self, error: Exception) -> float:
         """Count a failure, and log it if it differs from the last one; return the seconds until the next try."""
-        self._events.count_run(self.name, "error")
+        self._events.record_run(self.name, "error")
         failure = _identity(error)
         if failure != self._last_failure:
             _log.error("a task failed and will be retried", exc_info=error, extra=fields(task=self.name))

@@ -23,7 +23,7 @@ class WatchTelemetry:
     def count_failure(self, resource: str, error: str) -> None:
         """Count a list or watch that failed; `error` is the name of the error's class."""
 
-    def left_out(self, resource: str, objects: int) -> None:
+    def set_unreadable(self, resource: str, objects: int) -> None:
         """Set how many objects of the kind are left out because they cannot be read."""
 
     def remove_kind(self, resource: str) -> None:
@@ -74,7 +74,7 @@ class WatchMetrics(WatchTelemetry):
         """Count a list or watch that failed; `error` is the name of the error's class."""
         self._failures.labels(resource, error).inc()
 
-    def left_out(self, resource: str, objects: int) -> None:
+    def set_unreadable(self, resource: str, objects: int) -> None:
         """Set the number of unreadable objects of the kind that are left out."""
         self._left_out.labels(resource).set(objects)
 

@@ -16,8 +16,8 @@ SECONDS_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.
 class QueryTelemetry(Protocol):
     """Counts the queries of a client."""
 
-    def count_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
-        """Count one query: `result` is `ok` or a PrometheusError's `result`."""
+    def record_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+        """Record one query: `result` is `ok` or a PrometheusError's `result`."""
 
 
 class PrometheusTelemetry:
@@ -58,8 +58,8 @@ class PrometheusTelemetry:
                 registry=registry,
             )
 
-    def count_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
-        """Count one query: `result` is `ok` or a PrometheusError's `result`."""
+    def record_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+        """Record one query: `result` is `ok` or a PrometheusError's `result`."""
         self._queries.labels(kind, result).inc()
         self._duration.observe(seconds)
         if self._request_duration is None:

@@ -28,7 +28,7 @@ class CertificateDates:
             registry=registry,
         )
 
-    def show(self, not_before: datetime, not_after: datetime) -> None:
+    def set_dates(self, not_before: datetime, not_after: datetime) -> None:
         """Set from when and until when the certificate is valid."""
         self._not_before.set(not_before.timestamp())
         self._not_after.set(not_after.timestamp())
@@ -49,7 +49,7 @@ class CertificateMetrics:
 
     def set_dates(self, generation: Generation) -> None:
         """Set the dates of the certificate."""
-        self._dates.show(generation.certificate.not_valid_before_utc, generation.certificate.not_valid_after_utc)
+        self._dates.set_dates(generation.certificate.not_valid_before_utc, generation.certificate.not_valid_after_utc)
 
     def set_trust(self, apiservice: str, *, held: bool) -> None:
         """Set whether the APIService trusts the certificate."""

@@ -179,7 +179,7 @@ class Cataloguer:
             # This cannot be done earlier: other look-ups were entered while these metrics were made.
             states = self._discovery.carry_over(rulebook, self.states)
             for result in results:
-                states, _ = self._discovery.take_in(result, states)
+                states, _ = self._discovery.update_rules(result, states)
             self._serve(states, self._catalogue_of(states, rulebook), rulebook)
             with self._lock:
                 self._schedule = self._schedule_look_ups(states)
@@ -202,7 +202,7 @@ class Cataloguer:
         return all(state.looked_up for state in states if look_up_key(state.rule) == key)
 
     def _enter(self, result: LookUpResult) -> None:
-        states, changed = self._discovery.take_in(result, self.states)
+        states, changed = self._discovery.update_rules(result, self.states)
         catalogue = self._catalogue_of(states, self.rulebook) if changed else self.catalogue
         self._serve(states, catalogue, self.rulebook)
 

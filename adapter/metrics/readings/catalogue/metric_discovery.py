@@ -38,7 +38,7 @@ class SeriesDiscovery:
         before = list(states)
         return tuple(self.prepare_rule(rule, before) for rule in rulebook.rules)
 
-    def take_in(
+    def update_rules(
         self, result: LookUpResult, states: tuple[DiscoveredRule, ...]
     ) -> tuple[tuple[DiscoveredRule, ...], bool]:
         """Return the states with the result of a look-up, and whether that changes which metrics exist.
@@ -46,10 +46,10 @@ class SeriesDiscovery:
         The given states stay unchanged, since they describe what is served.
         """
         asked = result.key
-        taken = tuple(self.with_result(result, each) if look_up_key(each.rule) == asked else each for each in states)
+        taken = tuple(self.update_rule(result, each) if look_up_key(each.rule) == asked else each for each in states)
         return taken, any(new.serves_others(old) for new, old in zip(taken, states, strict=True))
 
-    def with_result(self, result: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
+    def update_rule(self, result: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
         """Return the state of a rule with the result of a look-up of its series; the given state stays unchanged."""
         since = self._clock.wall() if known.unreachable_since is None else known.unreachable_since
         alone = known.fails_alone or (result.answered_at is not None and result.answered_at > since)

@@ -234,7 +234,7 @@ class ObjectCataloguer:
         if state is not None and state.discovered is not None and state.discovered.rule is not rule:
             self._due[namespace].set(name, now)
         elif state is not None and state.discovered is not None:
-            discovered = self._discovery.with_result(result, state.discovered)
+            discovered = self._discovery.update_rule(result, state.discovered)
             after = replace(
                 state, discovered=discovered, series=result.series if result.failure is None else state.series
             )

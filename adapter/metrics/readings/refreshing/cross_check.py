@@ -108,10 +108,10 @@ class CrossCheck:
         second = float(math.floor(self._clock.wall() - self._settings.trial_delay_seconds))
         found = self._both(trial.entry, trial.wider, second, wider_first=True)
         if isinstance(found, Failure):
-            self._telemetry.cross_checked(rule, "failed")
+            self._telemetry.count_cross_check(rule, "failed")
             return found.message, found.lasting
         difference = difference_of(*found)
-        self._telemetry.cross_checked(rule, "equal" if difference is None else "different")
+        self._telemetry.count_cross_check(rule, "equal" if difference is None else "different")
         return difference, False
 
     def _requesters(self) -> list[DemandEntry]:
@@ -138,11 +138,11 @@ class CrossCheck:
         second = float(math.floor(self._clock.wall() - self._settings.cross_check_delay_seconds))
         found = self._both(entry, wider, second, wider_first=False)
         if isinstance(found, Failure):
-            self._telemetry.cross_checked(rule, "failed")
+            self._telemetry.count_cross_check(rule, "failed")
             _log.debug("%s (%s): its plan cannot be checked: %s", entry.metric.qualified, rule, found.message)
             return
         difference = difference_of(*found)
-        self._telemetry.cross_checked(rule, "equal" if difference is None else "different")
+        self._telemetry.count_cross_check(rule, "equal" if difference is None else "different")
         if difference is None:
             del self._differences[group.key]
             return

@@ -203,7 +203,7 @@ class Refresher:
         """Count the values whose samples are older than the rule allows; rows are counted when they are requested."""
         limit = query.metric.rule.policy.max_sample_age_seconds
         if limit is not None and isinstance(reading, ObjectReading):
-            aged = sum(sum(part) for part in self._pace.timed(reading.exceed_age(limit)))
+            aged = sum(sum(part) for part in self._pace.timed(reading.flag_stale_values(limit)))
             self._telemetry.count_dropped_samples(Counter({Dropped.STALE: aged}))
 
     def _names_for(self, query: Query) -> tuple[str, ...] | None:

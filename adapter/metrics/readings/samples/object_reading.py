@@ -222,7 +222,7 @@ class ObjectReading:
         moment = (self.times or {}).get(namespace or ROOT, {}).get(name)
         return None if moment is None else self.evaluated.wall - moment
 
-    def exceed_age(self, limit_seconds: float) -> Iterator[bool]:
+    def flag_stale_values(self, limit_seconds: float) -> Iterator[bool]:
         """Yield, for each value, whether its samples were older than `limit_seconds` at its evaluation."""
         for namespace, values in self.values.items():
             for name in values:

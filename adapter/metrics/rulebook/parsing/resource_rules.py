@@ -111,7 +111,7 @@ class _Labels:
     mapping: ResourceMapping
     container: str
 
-    def why_missing(self, kind: Resource) -> str | None:
+    def obstacle_for(self, kind: Resource) -> str | None:
         """Return why answers cannot be assigned to objects of the kind; None if they can."""
         if self.mapping.label_of(kind) is None:
             return f"`resources` maps no label to {kind.plural}"
@@ -140,7 +140,7 @@ def _metrics(
     return tuple(
         _metric(entry, kind, labels, query, backend)
         for kind, query in queries.items()
-        if query is not None and labels.why_missing(kind) is None
+        if query is not None and labels.obstacle_for(kind) is None
     )
 
 
@@ -171,7 +171,7 @@ def _note_unserved(
 ) -> None:
     """Note which kinds the rule cannot measure, as an error if it can measure none."""
     obstacles = {
-        kind: f"`{query_key(kind)}` is missing" if query is None else labels.why_missing(kind)
+        kind: f"`{query_key(kind)}` is missing" if query is None else labels.obstacle_for(kind)
         for kind, query in queries.items()
     }
     note = notes.error if all(obstacles.values()) else notes.warning

@@ -173,7 +173,7 @@ class HistoryKeeper:
         name, now = history.need.name, self._clock.monotonic()
         if now - self._shown.get(name, -_COVERAGE_SECONDS) >= _COVERAGE_SECONDS:
             self._shown[name] = now
-            self._telemetry.show_coverage(name, history.coverage(self._clock.wall()))
+            self._telemetry.set_coverage(name, history.coverage(self._clock.wall()))
 
 
 def _is_of(history: TargetHistory, need: LoadNeed | None) -> bool:

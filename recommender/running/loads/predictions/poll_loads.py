@@ -76,7 +76,7 @@ class LoadSource:
         predictions = self.predictor.predictions(need, delays, history, found.values, now)
         for prediction in predictions.values():
             for model in prediction.bound.models if prediction.bound is not None else ():
-                self.telemetry.forecast_bounded(need.name, model)
+                self.telemetry.count_bounded_forecast(need.name, model)
         inputs: dict[Target, Observed[LoadInput] | Unknown] = {
             target: Observed(
                 LoadInput(prediction, delays, None if pods is None else pods.get(target, ())), found.times[target]
@@ -133,7 +133,7 @@ class LoadSource:
         self._states.failed(key, message, level=logging.WARNING)
 
     def _report(self, need: LoadNeed, found: TargetLoads) -> None:
-        self.telemetry.series_left_out(need.name, found.left_out)
+        self.telemetry.set_series_left_out(need.name, found.left_out)
         key = f"{need.name} series"
         if found.problems:
             message = f"recommendation {need.name}: {'; '.join(found.problems)}"

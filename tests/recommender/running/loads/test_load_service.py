@@ -94,7 +94,7 @@ def test_a_recommendation_removed_before_its_history_starts_leaves_no_metric() -
     registry = CollectorRegistry()
     telemetry = LoadTelemetry(registry)
     for name in ("web", "gone"):
-        telemetry.series_left_out(name, 0)
+        telemetry.set_series_left_out(name, 0)
     telemetry.keep({"web"})
     families = [family for family in registry.collect() if family.name.endswith("series_left_out")]
     assert [sample.labels for family in families for sample in family.samples] == [{"recommendation": "web"}]

@@ -103,7 +103,7 @@ def test_queries_are_counted_for_each_backend_and_in_total() -> None:
     registry = CollectorRegistry()
     telemetry = BackendTelemetry(registry, "t")
     for backend, result in (("eu", "ok"), ("us", "ok"), ("us", "unauthenticated"), ("eu", "refused")):
-        telemetry.of(backend).count_query(kind="instant", path="/", server="s", result=result, seconds=0.1)
+        telemetry.of(backend).record_query(kind="instant", path="/", server="s", result=result, seconds=0.1)
     assert value_of(registry, "queries_total", kind="instant", result="ok") == 2
     assert value_of(registry, "backend_queries_total", backend="us", kind="instant", result="ok") == 1
     assert [value_of(registry, "backend_up", backend=each) for each in ("eu", "us")] == [1, 0]
@@ -115,7 +115,7 @@ def test_queries_are_counted_for_each_backend_and_in_total() -> None:
 
 def test_a_single_prometheus_has_no_metrics_by_backend() -> None:
     registry = CollectorRegistry()
-    BackendTelemetry(registry, "t").of("").count_query(kind="instant", path="/", server="s", result="ok", seconds=0.1)
+    BackendTelemetry(registry, "t").of("").record_query(kind="instant", path="/", server="s", result="ok", seconds=0.1)
     assert not [each.name for each in registry.collect() if "backend" in each.name]
 
 

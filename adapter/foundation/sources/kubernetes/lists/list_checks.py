@@ -180,7 +180,7 @@ class UnreadObjects:
 
     def _report(self, new: dict[tuple[str | None, str], str]) -> None:
         self.counts = Counter(namespace for namespace, _ in self._objects)
-        self._telemetry.left_out(self._resource, len(self._objects))
+        self._telemetry.set_unreadable(self._resource, len(self._objects))
         for (namespace, name), reason in list(new.items())[:_MOST_LOGGED]:
             called = f"{namespace}/{name}" if namespace else name
             _log.warning("%s: %s is left out because it cannot be read: %s", self._resource, called, reason)

@@ -38,8 +38,8 @@ class _Families:
         with self._lock:
             self._known.add(backend)
 
-    def count_query(self, backend: str, kind: str, result: str, seconds: float) -> None:
-        """Count one query."""
+    def record_query(self, backend: str, kind: str, result: str, seconds: float) -> None:
+        """Record one query."""
         with self._lock:
             if backend not in self._known:
                 return
@@ -81,11 +81,11 @@ class BackendTelemetry:
         """Return the counter of the queries to the Prometheus of the flags, which has a name while others have one."""
         return _OneBackend(FLAGS_BACKEND, self)
 
-    def count_query(self, backend: str, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
-        """Count one query to a backend."""
-        self._all.count_query(kind=kind, path=path, server=server, result=result, seconds=seconds)
+    def record_query(self, backend: str, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+        """Record one query to a backend."""
+        self._all.record_query(kind=kind, path=path, server=server, result=result, seconds=seconds)
         if self._families is not None:
-            self._families.count_query(backend, kind, result, seconds)
+            self._families.record_query(backend, kind, result, seconds)
 
     def keep(self, backends: Collection[str]) -> None:
         """Forget the metrics of all backends that are not listed; without any, also those of the flags' Prometheus."""
@@ -122,6 +122,6 @@ class _OneBackend:
     name: str
     telemetry: BackendTelemetry
 
-    def count_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
-        """Count one query."""
-        self.telemetry.count_query(self.name, kind=kind, path=path, server=server, result=result, seconds=seconds)
+    def record_query(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+        """Record one query."""
+        self.telemetry.record_query(self.name, kind=kind, path=path, server=server, result=result, seconds=seconds)

@@ -60,7 +60,7 @@ class QuerySender:
             raise
         finally:
             if self._telemetry is not None:
-                self._telemetry.count_query(
+                self._telemetry.record_query(
                     kind=question.kind,
                     path=question.path,
                     server=self._server.endpoint.shown,

@@ -32,9 +32,9 @@ def test_a_failure_does_not_set_the_time_of_the_last_success() -> None:
     registry = new_registry("1.2.3")
     metrics = TaskMetrics(registry, "x")
     metrics.add_task("refresh", lambda: False)
-    metrics.count_run("refresh", "error")
+    metrics.record_run("refresh", "error")
     assert not registry.get_sample_value("x_task_last_success_timestamp_seconds", {"task": "refresh"})
-    metrics.count_run("refresh", "late")
+    metrics.record_run("refresh", "late")
     assert registry.get_sample_value("x_task_last_success_timestamp_seconds", {"task": "refresh"})
 
 

@@ -24,7 +24,7 @@ class Recorded:
     def add_task(self, task: str, overdue: Callable[[], bool]) -> None:
         self.overdue[task] = overdue
 
-    def count_run(self, task: str, result: str) -> None:
+    def record_run(self, task: str, result: str) -> None:
         self.results.append((task, result))
 
 

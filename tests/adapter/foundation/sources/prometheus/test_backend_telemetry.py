@@ -31,7 +31,7 @@ class Counted:
 
 
 def ask(counter: QueryTelemetry, result: str) -> None:
-    counter.count_query(kind="instant", path="/", server="s", result=result, seconds=0.1)
+    counter.record_query(kind="instant", path="/", server="s", result=result, seconds=0.1)
 
 
 @pytest.fixture(name="counted")

@@ -63,7 +63,7 @@ def test_a_server_that_is_gone_has_no_durations_and_one_that_returns_has_them_ag
     telemetry = PrometheusTelemetry(registry, "t", request_duration_name=DURATION_NAME)
 
     def ask(server: str) -> None:
-        telemetry.count_query(kind="instant", path="/api/v1/query", server=server, result="ok", seconds=0.1)
+        telemetry.record_query(kind="instant", path="/api/v1/query", server=server, result="ok", seconds=0.1)
 
     def counted() -> dict[str, float | None]:
         labels = {server: {"path": "/api/v1/query", "server": server} for server in ("flags", "fleet")}
