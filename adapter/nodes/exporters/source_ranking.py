@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Final
 
 from adapter.nodes.exporters.claims import HOLD_SECONDS, SETTLING_SECONDS, ExporterClaim, Ownership, Source
@@ -86,25 +85,24 @@ def rank_sources(
 
 
 def trusted_sources(order: Iterable[Source], covered: Mapping[Source, set[str]]) -> dict[Source, Source | None]:
-    """Return for each source None if it is trusted, otherwise the source from which it claims the most nodes.
+    """Return for each source None if it is trusted, otherwise the source to which most nodes that it claims belong.
 
     A source is not trusted if at least a quarter of its nodes belong to trusted sources ranked before it, since its
-    purpose is then not to measure nodes that the others lack.
+    purpose is then not to measure nodes that the others lack. A node belongs to the first of them that covers it.
     """
     ranked = tuple(order)
     found: dict[Source, Source | None] = {}
-    trusted: dict[str, list[int]] = {}
-    """The ranks of the trusted sources of each node."""
+    holders: dict[str, int] = {}
+    """The rank of the first trusted source of each node."""
     for rank, source in enumerate(ranked):
         nodes = covered.get(source, set())
-        claimed = nodes & trusted.keys()
-        if nodes and len(claimed) >= _FOREIGN_SHARE * len(nodes):
-            counts = Counter(chain.from_iterable(map(trusted.__getitem__, claimed)))
-            found[source] = ranked[min(counts, key=lambda other: (-counts[other], other))]
+        claimed = Counter(map(holders.__getitem__, nodes & holders.keys()))
+        if nodes and claimed.total() >= _FOREIGN_SHARE * len(nodes):
+            found[source] = ranked[min(claimed, key=lambda other: (-claimed[other], other))]
             continue
         found[source] = None
         for node in nodes:
-            trusted.setdefault(node, []).append(rank)
+            holders.setdefault(node, rank)
     return found
 
 
