@@ -109,13 +109,13 @@ def _require_user(merged: ConfigNode, context: str | None, *, has_token: bool) -
     """Raise ConfigException, or MissingProgramError, for a user of whom the package would send no credentials."""
     from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
 
-    named = merged["contexts"].get_with_name(context or merged["current-context"])
-    name = named["context"].safe_get("user")
+    named = merged["contexts"].get_with_name(context or merged["current-context"])["context"]
+    name = named.safe_get("user")
     if not name:
         return
     user = merged["users"].get_with_name(name)["user"]
     if not has_token:
-        require_program(user)
+        require_program(user, Path(merged["clusters"].get_with_name(named["cluster"]).path or "").parent)
     certificate, key = (
         user.safe_get(part) or user.safe_get(f"{part}-data") for part in ("client-certificate", "client-key")
     )

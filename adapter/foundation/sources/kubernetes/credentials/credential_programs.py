@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.sources.kubernetes.errors import MissingProgramError, trim_message
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kubernetes.config.kube_config import ConfigNode
 
 PROGRAM_SECONDS = 60.0
@@ -63,21 +65,37 @@ class LimitedProgram(subprocess.Popen[str]):
             super().communicate(timeout=_REAP_SECONDS)
 
 
-def require_program(user: ConfigNode) -> None:
+def require_program(user: ConfigNode, folder: Path) -> None:
     """Raise MissingProgramError with the user's `installHint` if the program for the credentials is not installed.
 
-    A path is left to the system: its folder depends on who starts it.
+    A relative path begins at `folder`, as when the package starts the program.
     """
     stated = user.value.get("exec")
     command = stated.get("command") if isinstance(stated, dict) else None
-    if not isinstance(command, str) or not command or os.sep in command:
+    if not isinstance(command, str) or not command:
         return
-    paths = [each["value"] for each in stated.get("env") or () if each["name"] == "PATH" and "value" in each]
-    # A file that may not be executed is left to the system, too, which says so.
-    if shutil.which(command, os.F_OK, paths[-1] if paths else None) is None:
+    if os.sep in command:
+        is_missing, repair = _is_missing(folder / command), "install it there, or correct `command`"
+    else:
+        paths = [each["value"] for each in stated.get("env") or () if each["name"] == "PATH" and "value" in each]
+        # A file that may not be executed is left to the system, which says so.
+        is_missing = shutil.which(command, os.F_OK, paths[-1] if paths else None) is None
+        repair = "install it, or write its path into `command`"
+    if is_missing:
         # Such a hint often has several lines, and an error is one.
         hint = trim_message(str(stated.get("installHint") or ""))
-        raise MissingProgramError(command, hint or "install it, or write its path into `command`")
+        raise MissingProgramError(command, hint or repair)
+
+
+def _is_missing(path: Path) -> bool:
+    """Return whether there is certainly no such file; what may not be looked at is left to the system."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def limit_programs() -> None:

@@ -102,6 +102,35 @@ def test_a_program_that_is_not_installed_is_named_with_the_hint_of_the_kubeconfi
         KubernetesClient(from_kubeconfig(str(config)))
 
 
+@pytest.mark.parametrize("command", ["bin/made-up-plugin", "./made-up-plugin", "/nowhere/made-up-plugin", "config/x"])
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        ({"installHint": "see a page"}, "see a page"),
+        ({}, "install it there, or correct `command`"),
+    ],
+    ids=["a hint", "no hint"],
+)
+def test_a_path_at_which_no_program_is_installed_is_named_with_the_hint_of_the_kubeconfig(
+    server: FakeApiServer, tmp_path: Path, command: str, hint: dict[str, Any], shown: str
+) -> None:
+    user = program_of(command)
+    user["exec"] |= hint
+    config = server.kubeconfig(tmp_path / "config", user=user)
+    with pytest.raises(ConfigurationError, match=rf"{command}, which `exec` names, is not installed: {shown}$"):
+        KubernetesClient(from_kubeconfig(str(config)))
+
+
+@pytest.mark.parametrize("command", ["./made-up-plugin", "bin/../made-up-plugin"])
+def test_a_program_at_a_relative_path_is_found_beside_the_kubeconfig(
+    server: FakeApiServer, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    user = made_up_plugin(server, tmp_path)
+    user["exec"]["command"] = command
+    KubernetesClient(from_kubeconfig(str(server.kubeconfig(tmp_path / "config", user=user)))).get(PODS)
+
+
 def test_a_program_that_may_not_be_executed_is_not_said_to_be_missing(server: FakeApiServer, tmp_path: Path) -> None:
     (tmp_path / "made-up-plugin").write_text("#!/bin/sh\n")
     user = program_of("made-up-plugin")
@@ -111,13 +140,18 @@ def test_a_program_that_may_not_be_executed_is_not_said_to_be_missing(server: Fa
         KubernetesClient(from_kubeconfig(str(config)))
 
 
-def test_a_program_is_found_in_the_path_that_the_kubeconfig_sets(server: FakeApiServer, tmp_path: Path) -> None:
-    program = tmp_path / "made-up-plugin"
+def made_up_plugin(server: FakeApiServer, folder: Path) -> dict[str, Any]:
+    """Install a program whose token the server accepts, and return a user that names it."""
+    program = folder / "made-up-plugin"
     answer = json.dumps({"apiVersion": EXEC_VERSION, "kind": "ExecCredential", "status": {"token": TOKEN}})
     program.write_text(f"#!/bin/sh\necho '{answer}'\n")
     program.chmod(0o700)
     server.tokens = {TOKEN}
-    user = program_of("made-up-plugin")
+    return program_of("made-up-plugin")
+
+
+def test_a_program_is_found_in_the_path_that_the_kubeconfig_sets(server: FakeApiServer, tmp_path: Path) -> None:
+    user = made_up_plugin(server, tmp_path)
     user["exec"]["env"] = [{"name": "PATH", "value": f"{tmp_path}:{os.environ['PATH']}"}]
     config = server.kubeconfig(tmp_path / "config", user=user)
     KubernetesClient(from_kubeconfig(str(config))).get(PODS)
