@@ -66,5 +66,5 @@ def moment_of(values: FlagValues, name: str, now: float) -> float:
 def whole_step(seconds: float) -> float:
     """Return the step at which Prometheus is queried; raises UsageError."""
     if seconds < 1 or seconds != int(seconds):
-        raise UsageError(f"--step of {seconds:g} s: Prometheus is queried in whole seconds, 1 s or more")
+        raise UsageError(f"--step of {seconds:g} s: write whole seconds, such as 60s")
     return seconds

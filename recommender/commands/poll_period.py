@@ -20,5 +20,5 @@ def poll_seconds(values: FlagValues, flag: str, units_in_a_second: int = 1) -> f
     period, most = values.integer(flag), _LONGEST_SECONDS * units_in_a_second
     if not 1 <= period <= most:
         unit = "milliseconds" if units_in_a_second == MILLI else "seconds"
-        raise UsageError(f"--{flag} is {shorten(str(period))}: it must be at least 1, and at most {most} {unit}")
+        raise UsageError(f"--{flag} is {shorten(str(period))}: write 1 to {most} {unit}")
     return period / units_in_a_second

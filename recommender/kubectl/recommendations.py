@@ -118,7 +118,7 @@ def _service_path(text: str) -> tuple[str, AccessRight]:
     scheme, colon, plain = name.rpartition(":")
     named = object_name("recommender", f"{namespace}/{plain}")
     if scheme not in {"", "http", "https"}:
-        raise UsageError(f"--recommender: {scheme!r} is not http or https")
+        raise UsageError(f"--recommender: {scheme!r} is not a scheme: write http or https")
     try:
         parse_port(port)
     except ValueError as error:

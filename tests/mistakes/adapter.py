@@ -125,7 +125,7 @@ ADAPTER: Final = (
         "serve --config rules.yaml --max-values -1",
         "--max-values",
         "--max-values is -1",
-        "at least 1 value must be allowed",
+        "write at least 1",
         GOOD,
     ),
     Mistake(
@@ -173,7 +173,7 @@ ADAPTER: Final = (
         "serve --config rules.yaml --prometheus-url {down} --refresh-interval 0s",
         "--refresh-interval",
         "--refresh-interval is 0 s",
-        "it must be positive",
+        "write a duration above 0, such as 30s",
         GOOD,
     ),
     Mistake(

@@ -175,7 +175,12 @@ CHECK: Final = (
     Mistake("an empty folder", "check --config .", ".", "no *.yaml in this folder", "name a file or another folder"),
     Mistake("a wrong flag", "check --conifg rules.yaml", "--conifg", "unknown flag", "did you mean --config?", GOOD),
     Mistake(
-        "a wrong value", "check --config rules.yaml -o yaml", "-o", "'yaml' is not one of", "text, table, json", GOOD
+        "a wrong value",
+        "check --config rules.yaml -o yaml",
+        "-o",
+        "'yaml' is not allowed",
+        "write text or table or json",
+        GOOD,
     ),
     Mistake(
         "a wrong command",
@@ -267,8 +272,8 @@ CHECK: Final = (
         "a header without a value",
         "check --config rules.yaml --prometheus-url {down} --prometheus-header X-Scope-OrgID",
         "--prometheus-header",
-        "expected NAME=VALUE",
-        "NAME=VALUE",
+        "has no name before a =",
+        "write NAME=VALUE",
         GOOD,
     ),
     Mistake(

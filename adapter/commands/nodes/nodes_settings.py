@@ -128,7 +128,9 @@ def _token(values: FlagValues) -> BearerToken | None:
     try:
         return BearerToken(path)
     except OSError as error:
-        raise UsageError(f"--token-file: {path} cannot be read: {error.strerror or error}") from error
+        raise UsageError(
+            f"--token-file: {path} cannot be read ({error.strerror or error}): check the path and its permissions"
+        ) from error
     except ValueError as error:
         raise UsageError(f"--token-file: {path}: {reason_of(error)}: write one token into it") from error
 

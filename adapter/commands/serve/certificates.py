@@ -113,7 +113,7 @@ def kept_certificate(values: FlagValues) -> KeptCertificate | None:
     if folder is None:
         raise UsageError("--cert-dir is empty: name a writable folder for the serving certificate")
     if life < SHORTEST_LIFE_SECONDS:
-        raise UsageError(f"--serving-certificate-life is {life:g} s: a rotation needs {SHORTEST_LIFE_SECONDS:g} s")
+        raise UsageError(f"--serving-certificate-life is {life:g} s: write at least {SHORTEST_LIFE_SECONDS:g} s")
     return KeptCertificate(
         wanted=WantedCertificate(
             object_name("serving-secret", secret),
@@ -136,7 +136,7 @@ def apiservice_name(name: str) -> str:
     """Return the name if it is a valid name of an APIService; raises UsageError otherwise."""
     if not is_object_name(name) or "." not in name:
         raise UsageError(
-            f"--apiservice: {name!r} is not the name of an APIService, such as v1beta1.custom.metrics.k8s.io"
+            f"--apiservice: {name!r} is not the name of an APIService: write one such as v1beta1.custom.metrics.k8s.io"
         )
     return name
 

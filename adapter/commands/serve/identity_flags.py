@@ -189,7 +189,7 @@ def _front_proxy(values: FlagValues) -> FrontProxySettings | None:
 def _not_negative(values: FlagValues, name: str) -> float:
     seconds = values.seconds(name)
     if seconds < 0:
-        raise UsageError(f"--{name} is {seconds:g} s: it must not be negative; 0 turns the cache off")
+        raise UsageError(f"--{name} is {seconds:g} s: write 0 or more; 0 turns the cache off")
     return seconds
 
 

@@ -121,20 +121,16 @@ def _readings(values: FlagValues) -> ReadingSettings:
         )
     refresh = _positive(values, "refresh-interval")
     if refresh < SHORTEST_REFRESH_SECONDS:
-        raise UsageError(f"--refresh-interval is {refresh:g} s: the shortest interval is one second")
+        raise UsageError(f"--refresh-interval is {refresh:g} s: write at least {SHORTEST_REFRESH_SECONDS:g} s")
     return ReadingSettings(
         matchers=prometheus_matchers(values),
         refresh_interval_seconds=refresh,
         demand_ttl_seconds=_positive(values, "demand-ttl"),
-        max_demand_per_namespace=_at_least_one(values, "max-demand-per-namespace", "request must be allowed"),
-        max_values=_at_least_one(values, "max-values", "value must be allowed"),
-        max_values_per_namespace=_at_least_one(values, "max-values-per-namespace", "value must be allowed"),
-        max_rule_objects_per_namespace=_at_least_one(
-            values, "max-metric-rules-per-namespace", "object must be allowed"
-        ),
-        max_series_of_rule_objects_per_namespace=_at_least_one(
-            values, "max-metric-rule-series-per-namespace", "series must be allowed"
-        ),
+        max_demand_per_namespace=_at_least_one(values, "max-demand-per-namespace"),
+        max_values=_at_least_one(values, "max-values"),
+        max_values_per_namespace=_at_least_one(values, "max-values-per-namespace"),
+        max_rule_objects_per_namespace=_at_least_one(values, "max-metric-rules-per-namespace"),
+        max_series_of_rule_objects_per_namespace=_at_least_one(values, "max-metric-rule-series-per-namespace"),
         max_answer_age_seconds=_positive(values, "max-answer-age"),
         look_back_seconds=_positive(values, "prometheus-look-back"),
         relist_interval_seconds=relist,
@@ -152,14 +148,14 @@ def _is_as_before(values: FlagValues) -> bool:
 def _positive(values: FlagValues, name: str) -> float:
     seconds = values.seconds(name)
     if seconds <= 0:
-        raise UsageError(f"--{name} is {seconds:g} s: it must be positive")
+        raise UsageError(f"--{name} is {seconds:g} s: write a duration above 0, such as 30s")
     return seconds
 
 
-def _at_least_one(values: FlagValues, name: str, what: str) -> int:
+def _at_least_one(values: FlagValues, name: str) -> int:
     number = values.integer(name)
     if number < 1:
-        raise UsageError(f"--{name} is {number}: at least 1 {what}")
+        raise UsageError(f"--{name} is {number}: write at least 1")
     return number
 
 
@@ -197,7 +193,7 @@ def _certificate_of_flags(values: FlagValues) -> ServingCertificate:
 def _most_requests(values: FlagValues) -> int:
     most = values.integer("max-requests-inflight")
     if most < 0:
-        raise UsageError(f"--max-requests-inflight is {most}: it must not be negative; 0 means the connection limit")
+        raise UsageError(f"--max-requests-inflight is {most}: write 0 or more; 0 means the connection limit")
     return most
 
 

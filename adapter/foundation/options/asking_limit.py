@@ -32,7 +32,7 @@ def asking_limit(values: FlagValues) -> AskingLimit | None:
         return None
     per_second, burst = values.number("client-qps"), values.integer("client-burst")
     if burst < 1:
-        raise UsageError(f"--client-burst is {burst}: at least 1 request must be allowed")
+        raise UsageError(f"--client-burst is {burst}: write at least 1")
     if per_second is None:
         per_second = _QPS_BESIDE_BURST
     return AskingLimit(per_second, burst) if per_second > 0 else None

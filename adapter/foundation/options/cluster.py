@@ -62,5 +62,5 @@ def object_name(flag: str, text: str) -> ObjectName:
     """Return the object that a flag of the form NAMESPACE/NAME names; raises UsageError."""
     namespace, slash, name = text.partition("/")
     if not slash or not is_namespace_name(namespace) or not is_object_name(name):
-        raise UsageError(f"--{flag}: {text!r} is not NAMESPACE/NAME")
+        raise UsageError(f"--{flag}: {text!r} is not NAMESPACE/NAME: write one such as shop/web")
     return ObjectName(namespace, name)

@@ -33,7 +33,7 @@ def kubeconfig_files(path: str, token_file: Path | None, *, with_tls: bool) -> A
         except ConfigurationError as error:
             raise KubeconfigError(str(error)) from None
         except OSError as error:
-            raise KubeconfigError(f"{error.filename}: {error.strerror}") from None
+            raise KubeconfigError(f"{error.filename}: {error.strerror}: check the path and its permissions") from None
 
     return AccessFiles(paths, read, "" if token_file else _notice(path, paths))
 

@@ -135,7 +135,9 @@ def _pair(values: FlagValues, address: Address) -> tuple[Path, Path] | None:
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together: set both")
     if certificate is None or key is None:
         if address.host not in {"127.0.0.1", "::1", "localhost"}:
-            raise UsageError("--tls-cert-file is missing: Cluster Autoscaler connects only with TLS")
+            raise UsageError(
+                "Cluster Autoscaler connects only with TLS: set --tls-cert-file and --tls-private-key-file"
+            )
         if values.path("client-ca-file") is not None:
             raise UsageError("--client-ca-file has no effect without --tls-cert-file: set both")
         return None

@@ -143,7 +143,7 @@ def _rule(values: FlagValues) -> ResizeRule:
         if not 0 <= values.integer(name) <= _MOST_PERCENT:
             raise UsageError(f"--{name} is {values.integer(name)}: write a number from 0 to 100")
     if smallest < 2:
-        raise UsageError(f"--minClusterSize is {smallest}: it must be at least 2")
+        raise UsageError(f"--minClusterSize is {smallest}: write at least 2")
     if accepted < recommended:
         message = f"--acceptance-offset {accepted} is less than --recommendation-offset {recommended}"
         raise UsageError(f"{message}: every poll would restart the container; write at least {recommended}")

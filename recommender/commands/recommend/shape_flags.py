@@ -44,13 +44,17 @@ def check_shape_flags(values: FlagValues) -> None:
         return
     other = next((name for name in _ELSEWHERE if name in values.given), None)
     if other is not None:
-        raise UsageError(f"--{other} cannot be combined with --shapes, which packs pods of the past")
+        raise UsageError(
+            f"--{other} cannot be combined with --shapes, which packs pods of the past: remove one of them"
+        )
     if len(values.texts("recommendation")) > 1:
-        raise UsageError("--recommendation is given twice: --shapes packs the pods of one recommendation")
+        raise UsageError("--shapes packs the pods of one recommendation: write --recommendation once")
     if not 1 <= values.integer("max-shapes") <= _MOST_SHAPES:
         raise UsageError(f"--max-shapes of {values.integer('max-shapes')}: write 1 to {_MOST_SHAPES}")
     if has_past(values) and values.path("cluster") is not None:
-        raise UsageError("--cluster cannot be combined with a history: machines are chosen for one of them")
+        raise UsageError(
+            "--cluster and a history cannot be combined: machines are chosen for one of them, so remove the other"
+        )
 
 
 def has_past(values: FlagValues) -> bool:

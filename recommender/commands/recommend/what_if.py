@@ -58,7 +58,7 @@ def what_if_of(values: FlagValues, configuration: Configuration) -> WhatIf:
     question = WhatIf(assumptions, values.texts("without-node"), pods, workloads)
     if question.asks and not cluster_size_settings(configuration.recommendations):
         needed = f"--assume, --without-node and --add-pods need a recommendation with {_KIND}"
-        raise UsageError(f"{needed}{_refusal(configuration)}")
+        raise UsageError(f"{needed}{_refusal(configuration) or ': add one to the file, or leave them out'}")
     return question
 
 

@@ -160,7 +160,9 @@ def _sizes(
         try:
             write_size_plot(reader, found, resolution, plot)
         except (OSError, ValueError) as error:
-            raise UsageError(f"--plot: {plot} cannot be written: {error}") from error
+            raise UsageError(
+                f"--plot: {plot} cannot be written ({error}): name a file in a folder that you may use"
+            ) from error
     return found
 
 

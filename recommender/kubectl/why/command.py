@@ -102,7 +102,7 @@ def _report_for(values: FlagValues) -> Report:
     kubeconfig = None if cluster.kubeconfig is None else str(cluster.kubeconfig)
     namespace = values.text("namespace") or context_namespace(kubeconfig, cluster.context)
     if not is_namespace_name(namespace):
-        raise UsageError(f"--namespace: {namespace!r} cannot be the name of a namespace")
+        raise UsageError(f"--namespace: {namespace!r} cannot be the name of a namespace: write one such as shop")
     client = kubernetes_client(cluster, _DEADLINES)
     reader, resolve = Reader(client), Kinds(client).resource
     decided = partial(recommendations, reader, values.text("recommender"))

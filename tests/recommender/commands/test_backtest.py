@@ -166,7 +166,7 @@ def test_steps_below_a_second_are_refused(tmp_path: Path, capsys: pytest.Capture
             "--load-per-replica must be above 0, and at most 3.4e+38",
         ),
         (["--trace", "TRACE", "--startup-seconds", "1e308"], "'1e308' is not a duration"),
-        (["--trace", "TRACE", "--missing", "guess"], "'guess' is not one of gap, zero"),
+        (["--trace", "TRACE", "--missing", "guess"], "'guess' is not allowed: write gap or zero"),
         (["--trace", "TRACE", "--recommendation", "chat"], "--recommendation needs --config"),
         (["--trace", "TRACE", "--start", "2026-01-01T00:00:00Z"], "--trace and --start cannot be combined"),
         (["--trace", "TRACE", "--plot", "/no/such/folder/x.png"], "--plot: /no/such/folder/x.png cannot be written"),

@@ -112,10 +112,10 @@ def test_the_end_of_a_recording_may_be_given_as_a_duration_ago(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--cluster", "x", "--recording", "y"), "--cluster cannot be combined with a history"),
+        (("--cluster", "x", "--recording", "y"), "so remove the other"),
         (("--max-shapes", "0"), "write 1 to 8"),
         (("--recommendation", "nodes", "--recommendation", "nodes"), "--shapes packs the pods of one recommendation"),
-        (("--assume", "shop/web:3"), "--assume cannot be combined with --shapes"),
+        (("--assume", "shop/web:3"), "which packs pods of the past: remove one of them"),
         (("--recording", "missing"), "cannot be read"),
     ],
 )

@@ -193,7 +193,7 @@ def one_of(*choices: str) -> Kind:
 
     def parse(text: str) -> str:
         if text not in choices:
-            raise ValueError(f"{text!r} is not one of {', '.join(choices)}")
+            raise ValueError(f"{text!r} is not allowed: write {' or '.join(choices)}")
         return text
 
     return Kind("|".join(choices), parse, choices=choices)
@@ -219,16 +219,16 @@ def _integer(text: str) -> int:
     except ValueError:
         # Python reads no more than some thousand digits.
         pass
-    raise ValueError(f"{text!r} is not a whole number")
+    raise ValueError(f"{text!r} is not a whole number: write one such as 10")
 
 
 def _number(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not a number") from None
+        raise ValueError(f"{text!r} is not a number: write one such as 2.5") from None
     if not math.isfinite(number):
-        raise ValueError(f"{text!r} is not a finite number")
+        raise ValueError(f"{text!r} is not a finite number: write one such as 2.5")
     return number
 
 

@@ -156,13 +156,15 @@ class PrometheusSettings:
             raise SettingsError(f"Prometheus verb {self.verb!r}: write POST or GET")
         for name, seconds in (("connect", self.connect_timeout_seconds), ("read", self.read_timeout_seconds)):
             if not 0 < seconds < float("inf"):
-                raise SettingsError(f"Prometheus {name} timeout of {seconds} s: it must be above 0 and finite")
+                raise SettingsError(
+                    f"Prometheus {name} timeout of {seconds:g} s: write a duration above 0, such as 30s"
+                )
         if self.partial_response is not None and any(
             name == PARTIAL_RESPONSE for name, _ in endpoint_of(self.url).parameters
         ):
             raise SettingsError(f"Prometheus parameter {PARTIAL_RESPONSE!r} is given twice: leave it out of the URL")
         if self.pool_size < 1:
-            raise SettingsError(f"Prometheus pool of {self.pool_size} connections: at least 1 is needed")
+            raise SettingsError(f"Prometheus pool of {self.pool_size} connections: write at least 1")
         for name, value in self.headers:
             _check_header(name, value)
 
@@ -175,11 +177,15 @@ class PrometheusSettings:
                 " go unused: write https:// or leave the files out"
             )
         if self.password is not None and self.password_file is not None:
-            raise SettingsError("the Prometheus password is given twice: as a value and as a file")
+            raise SettingsError(
+                "the Prometheus password is given twice, as a value and as a file: leave one of them out"
+            )
         if self.username is None and (self.password is not None or self.password_file is not None):
             raise SettingsError("Prometheus password without a user name: give both, or neither")
         if self.username is not None and ":" in self.username:
-            raise SettingsError("Prometheus user name: basic auth cannot send a user name with a colon")
+            raise SettingsError(
+                "the Prometheus user name has a colon, which basic auth cannot send: use a name without one, or a token"
+            )
         ways = (
             self.token_file is not None,
             self.basic_credentials is not None,
@@ -204,11 +210,13 @@ def endpoint_of(url: str) -> Endpoint:
             "Prometheus URL has no http:// or https:// or no host: write http(s)://HOST[:PORT][/PREFIX]"
         )
     if re.search(r"[\x00-\x20\x7f]", url):
-        raise SettingsError(f"Prometheus URL of host {parts.hostname!r} holds blanks or control characters")
+        raise SettingsError(
+            f"Prometheus URL of host {parts.hostname!r} holds blanks or control characters: remove them"
+        )
     if port == 0:
         raise SettingsError(f"Prometheus URL of host {parts.hostname!r}: nothing answers on port 0: write its port")
     if parts.fragment:
-        raise SettingsError(f"Prometheus URL of host {parts.hostname!r}: the part after # is never sent, leave it out")
+        raise SettingsError(f"Prometheus URL of host {parts.hostname!r}: the part after # is never sent: leave it out")
     path, parameters = parts.path.rstrip("/"), tuple(parse_qsl(parts.query, keep_blank_values=True))
     _check_base(path, [name for name, _ in parameters])
     default_port = 443 if parts.scheme == "https" else 80
@@ -236,8 +244,12 @@ def _check_header(name: str, value: str) -> None:
             raise SettingsError(
                 f"Prometheus header {before!r}: with a colon, this is not a name of a header: write the name without it"
             )
-        raise SettingsError("Prometheus headers: one has blanks or the like, which is not a name of a header")
+        raise SettingsError(
+            "Prometheus headers: blanks or the like are not a name of a header: write one such as X-Scope-OrgID"
+        )
     if name.lower() in _OWN_HEADERS:
-        raise SettingsError(f"Prometheus header {name!r} belongs to the connection and cannot be set")
+        raise SettingsError(f"Prometheus header {name!r} belongs to the connection and cannot be set: leave it out")
     if not value.isprintable() or not value.isascii():
-        raise SettingsError(f"Prometheus header {name!r}: its value holds characters that are not allowed in a header")
+        raise SettingsError(
+            f"Prometheus header {name!r}: its value holds characters that are not allowed in a header: remove them"
+        )

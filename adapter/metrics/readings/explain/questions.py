@@ -50,7 +50,9 @@ def question_of(texts: Texts, resolve: ResolveResource) -> Question:
     if (kind or object_kind) and texts.api == Api.EXTERNAL:
         raise QuestionError("metric", f"external metrics describe no objects: write {name} alone")
     if texts.namespace and texts.namespace != "*" and not is_namespace_name(texts.namespace):
-        raise QuestionError("namespace", f"{texts.namespace!r} cannot be the name of a namespace")
+        raise QuestionError(
+            "namespace", f"{texts.namespace!r} cannot be the name of a namespace: write one such as shop"
+        )
     resource = _resource("metric", kind, resolve) or _resource("object", object_kind, resolve)
     if kind and object_kind and _resource("object", object_kind, resolve) != resource:
         message = f"{texts.metric} describes {kind}, and the object is one of {object_kind}: give one kind"

@@ -152,7 +152,11 @@ def test_a_flag_wins_over_its_variable_with_a_warning(
         (("--refresh-interval=500ms",), {}, "--refresh-interval is 0.5 s: write 1 s to 300 s"),
         (("--objects=/missing",), {}, "--objects: /missing is not a folder"),
         (("--state=/tmp",), {}, "--state: /tmp is a folder: name a file in it"),
-        (("--token-file=/missing",), {}, "--token-file: /missing cannot be read: No such file or directory"),
+        (
+            ("--token-file=/missing",),
+            {},
+            "--token-file: /missing cannot be read (No such file or directory): check the path",
+        ),
         (("--tls-cert-file=/c",), {}, "--tls-cert-file and --tls-private-key-file belong together"),
         (("--client-ca-file=/c",), {}, "--client-ca-file needs TLS"),
     ],

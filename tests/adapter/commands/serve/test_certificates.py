@@ -97,7 +97,7 @@ class TestFlags:
             (GOOD[2:3], "--apiservice has no effect without --serving-secret"),
             (("--serving-certificate-life=1h",), "has no effect without --serving-secret"),
             ((*GOOD, "--tls-cert-file=/a", "--tls-private-key-file=/b"), "cannot be combined"),
-            ((*GOOD, "--serving-certificate-life=30s"), "a rotation needs 60 s"),
+            ((*GOOD, "--serving-certificate-life=30s"), "write at least 60 s"),
             ((*GOOD, "--serving-secret=only-a-name"), "'only-a-name' is not NAMESPACE/NAME"),
             ((*GOOD, "--service=Upper/name"), "'Upper/name' is not NAMESPACE/NAME"),
             ((*GOOD, "--service=a/b/c"), "'a/b/c' is not NAMESPACE/NAME"),

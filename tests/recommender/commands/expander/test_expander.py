@@ -99,7 +99,7 @@ def test_an_invalid_message_is_an_error_and_the_next_request_is_answered() -> No
 
 
 WRONG: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "no TLS for others": (("--listen=:7000",), "least-waste", "--tls-cert-file is missing"),
+    "no TLS for others": (("--listen=:7000",), "least-waste", "connects only with TLS: set --tls-cert-file"),
     "half a pair": (("--listen=127.0.0.1:0", "--tls-cert-file=a"), "least-waste", "belong together"),
     "another entry": (
         ("--listen=127.0.0.1:0", "--recommendation=x"),

@@ -53,6 +53,19 @@ def test_help_names_only_flags_that_the_command_has(command: CommandFlags) -> No
 
 
 @each_command
+def test_every_refused_value_of_a_flag_is_reported_with_what_to_write(command: CommandFlags) -> None:
+    repairs = re.compile(r": (write|name|did you mean) ")
+    refused: list[str] = []
+    for flag in command.flags:
+        for text in ("", "x", "-1", "nan", "1e999", "5 minutes", "::1:80", "99999", "1,x"):
+            try:
+                flag.kind.parse(text)
+            except ValueError as error:
+                refused.append(f"--{flag.name}: {error}")
+    assert [message for message in refused if not repairs.search(message)] == []
+
+
+@each_command
 def test_help_says_which_flags_are_required(command: CommandFlags) -> None:
     required = [flag.name for flag in command.flags if flag.required]
     assert (
