@@ -127,7 +127,7 @@ def run_backtest(
         frontier=points,
         verdict=given,
         budgets=budgets,
-        rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
+        rival=act(desired_replicas(load * (1 + given.comparison.cost_as_headroom_ratio), fleet.load_per_replica)),
         history=history,
         judged=judged.steps,
         notes=(*_notes(trace, history, options, fleet), *runs.notes),
@@ -210,10 +210,6 @@ class _Shown:
         self._show(min(1.0, self._done / self._whole), "simulating")
         self._done += 1
         return self._act(sizes)
-
-
-def _headroom(load: FloatArray, ratio: float, fleet: FleetSettings) -> FloatArray:
-    return desired_replicas(load * (1 + ratio), fleet.load_per_replica)
 
 
 def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> ReplayedPolicy:

@@ -182,7 +182,7 @@ class Standing:
         """Return the next action in a round; `wall` is the time that is written to the Lease for people."""
         if self.lease is None and not self.is_absent:
             return Read()
-        if self._is_held_by_another(now):
+        if self._others_until is not None and now < self._others_until:
             return Wait()
         micro_time = wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         fresh = LeaseRecord(self.identity, self.timing.lease_seconds, micro_time, micro_time, 0)
@@ -242,6 +242,3 @@ class Standing:
         if self.seen is None or self.seen.holder in {"", self.identity}:
             return None
         return self.seen_at + self.seen.lease_seconds
-
-    def _is_held_by_another(self, now: float) -> bool:
-        return self._others_until is not None and now < self._others_until

@@ -169,7 +169,7 @@ def log_findings(rulebook: Rulebook) -> None:
     """Log each finding with file, line and fix, but no more than `MOST_LOGGED` findings."""
     for finding in rulebook.findings[:MOST_LOGGED]:
         about = fields(code=str(finding.code), rule=finding.rule or "", file=finding.file, line=finding.line)
-        _log.log(_level(finding), "%s", finding, extra=about)
+        _log.log(logging.ERROR if finding.severity is Severity.ERROR else logging.WARNING, "%s", finding, extra=about)
     left_out = len(rulebook.findings) - MOST_LOGGED
     if left_out > 0:
         _log.error("%d further findings are not logged: run `%s check` to see all of them", left_out, PROGRAM)
@@ -197,10 +197,6 @@ def _log_retention(retention: Retention) -> None:
                 "in force: change one rule at a time"
             )
             _log.error(message, rule.id, rule.file, rule.line, extra=fields(**about, state="refused"))
-
-
-def _level(finding: Finding) -> int:
-    return logging.ERROR if finding.severity is Severity.ERROR else logging.WARNING
 
 
 def _has_errors(rulebook: Rulebook) -> bool:

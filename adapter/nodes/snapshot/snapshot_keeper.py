@@ -142,7 +142,7 @@ class SnapshotKeeper:
         with self._lock:
             before, self._settings = self._settings, settings
             self._builder = _builder(settings)
-            if _measures_differently(before, settings):
+            if (before.queries, before.matchers, before.match) != (settings.queries, settings.matchers, settings.match):
                 self._refresher, self._file = self._parts.refresher(settings), self._parts.file(settings)
                 self._samples, self._bad_since, self._past = None, BadSince(), self._new_past(settings)
                 self._generation += 1
@@ -277,7 +277,3 @@ def _builder(settings: SchedulingSettings) -> ColumnsBuilder:
     # If both policies are listed, they predict the same: the configuration is refused otherwise.
     listed = (policy.args for policy in settings.policies if isinstance(policy.args, TargetLoadPackingArgs))
     return ColumnsBuilder(settings, partial(predicted_cpu_milli, args=next(listed, TargetLoadPackingArgs())))
-
-
-def _measures_differently(before: SchedulingSettings, now: SchedulingSettings) -> bool:
-    return (before.queries, before.matchers, before.match) != (now.queries, now.matchers, now.match)

@@ -146,16 +146,13 @@ class Hints:
         rule = miss.rule.id
         if miss.obstacle is not None:
             return f"{rule} does not serve it: {miss.obstacle}"
-        look_up = self._look_up_of(miss.rule)
+        look_up = next((one for one in self._look_ups() if one.rule is miss.rule), None)
         if look_up is not None and look_up.failure is not None:
             return f"{rule} would provide it from the series {miss.series}, but {self._failure_text(look_up)}"
         return (
             f"{rule} would provide it from the series {miss.series}, but found none whose labels name an object "
             f"and its namespace{self._looked_up(look_up)}"
         )
-
-    def _look_up_of(self, rule: Rule) -> LookUp | None:
-        return next((one for one in self._look_ups() if one.rule is rule), None)
 
     def _of_look_ups(self, name: str) -> str:
         look_ups, number = self._look_ups(), len(self._rules.refused)

@@ -19,7 +19,6 @@ from adapter.metrics.apis.routing import CUSTOM, EXTERNAL
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
     from adapter.metrics.readings.answers import ExternalAnswer, ObjectsAnswer
-    from adapter.metrics.rulebook.requests import Row
 
 _json = msgspec.json.encode
 
@@ -60,7 +59,7 @@ def external_metric_value_list(
     quantity = compatibility.quantity
     items = [
         b'%b%b%b%b"}' % (before, _json(dict(labels)), between, quantity(row.value).encode())
-        for labels, row in sorted(((_ordered_labels(row), row) for row in answer.rows), key=lambda pair: pair[0])
+        for labels, row in sorted(((sorted(row.labels.items()), row) for row in answer.rows), key=lambda pair: pair[0])
     ]
     return _value_list("ExternalMetricValueList", EXTERNAL, version, items)
 
@@ -97,10 +96,6 @@ def _expressible(selector: Selector) -> Selector:
             for requirement in selector.requirements
         )
     )
-
-
-def _ordered_labels(row: Row) -> list[tuple[str, str]]:
-    return sorted(row.labels.items())
 
 
 def _value_list(kind: str, group: str, version: str, items: list[bytes]) -> bytes:

@@ -52,7 +52,7 @@ class RuleSearch:
         found: list[Trace] = []
         names: set[str] = set()
         """Names of other metrics that may be meant."""
-        rules = tuple(_of_api(rulebook.rules, question))
+        rules = tuple(rule for rule in rulebook.rules if _is_of_api(rule.api, question))
         for rule in rules:
             shapes = self._shapes(progress, rule, looked_up)
             if isinstance(shapes, PrometheusError):
@@ -249,10 +249,6 @@ def _no_rule(
     return progress.end(
         "rule", ExplanationVerdict.NO_VALUE, f"no rule provides {metric} from the series that Prometheus has", hint
     )
-
-
-def _of_api(rules: Iterable[Rule], question: Question) -> Iterator[Rule]:
-    return (rule for rule in rules if _is_of_api(rule.api, question))
 
 
 def _is_of_api(api: Api, question: Question) -> bool:

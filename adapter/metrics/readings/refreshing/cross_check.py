@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
     from adapter.metrics.readings.refreshing.refreshers import Refreshers
-    from adapter.metrics.rulebook.requests import Row
 
 _log = logging.getLogger(__name__)
 
@@ -189,7 +188,7 @@ def values_for(entry: DemandEntry, names: Iterable[str], reading: Reading) -> Va
     namespace, selector = entry.request.namespace, entry.request.selector
     if isinstance(reading, ExternalReading):
         ages = {"age of its samples": reading.sample_age(namespace, selector)} if reading.times else {}
-        found = _by_labels(reading.rows(namespace, selector))
+        found = {frozenset(row.labels.items()): row.value for row in reading.rows(namespace, selector)}
     else:
         ages = {f"age of the samples of {name}": reading.sample_age(namespace, name) for name in names if reading.times}
         found = _by_name(namespace, names, reading)
@@ -232,7 +231,3 @@ def _by_name(namespace: str | None, names: Iterable[str], reading: ObjectReading
         elif reading.foreign_of(namespace, name) is not None:
             found[name] = "of another namespace"
     return found
-
-
-def _by_labels(rows: Iterable[Row]) -> Values:
-    return {frozenset(row.labels.items()): row.value for row in rows}

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from recommender.running.loads.histories.load_histories import TargetHistory
-    from recommender.running.loads.histories.target_loads import Target
 
 _log = logging.getLogger(__name__)
 
@@ -193,7 +192,7 @@ def _restore(file: BinaryIO, head: _Head, history: TargetHistory) -> None:
     first = (head.first + skipped) // factor
     if len(asked[skipped::factor]):
         history.restore(first, asked[skipped::factor])
-    targets = [_target(item) for item in head.targets]
+    targets = [None if item is None else TargetReference(*item) for item in head.targets]
     for start in range(0, len(targets), _ROWS_AT_ONCE):
         some = targets[start : start + _ROWS_AT_ONCE]
         rows = np.frombuffer(file.read(len(some) * head.steps * _SAMPLE.itemsize), dtype=_SAMPLE)
@@ -208,10 +207,6 @@ def _identity_of(history: TargetHistory) -> str:
     each = need.settings.for_each
     labels = None if each is None else (each.kind, each.namespace_label, each.name_label)
     return hashlib.blake2b(repr((need.source, need.query, labels)).encode(), digest_size=16).hexdigest()
-
-
-def _target(item: tuple[str, str, str, str] | None) -> Target:
-    return None if item is None else TargetReference(*item)
 
 
 def _pieces(file: BinaryIO, size: int) -> Iterator[bytes]:

@@ -105,7 +105,7 @@ class CollectionList(Generic[T]):
         asked: set[str] = set()
         readable = 0
         while True:
-            page = self._page(query)
+            page = JsonList(self._body(query), self._objects.form, unreadable=self._objects.left_out.from_list)
             for item in self._items_of(page):
                 replacement.put(item)
                 readable += 1
@@ -183,9 +183,6 @@ class CollectionList(Generic[T]):
             raise UnexpectedResponseError(
                 f"GET {self._path}: the list does not end: it has more than {_MOST_PAGES} pages"
             )
-
-    def _page(self, query: Mapping[str, str]) -> JsonList[T]:
-        return JsonList(self._body(query), self._objects.form, unreadable=self._objects.left_out.from_list)
 
     def _body(self, query: Mapping[str, str]) -> bytes:
         with self._reader.open(query, self._list_watch.accept.of_list) as answer:

@@ -214,7 +214,7 @@ def _read_samples(piece: bytes) -> list[_WireSample]:
         ]
     if samples and _has_long_name(samples[0].metric):
         for sample in samples:
-            sample.metric = _with_shared_names(sample.metric)
+            sample.metric = {sys.intern(name): value for name, value in sample.metric.items()}
     return samples
 
 
@@ -245,7 +245,3 @@ def _number(text: str) -> float:
 def _has_long_name(labels: dict[str, str]) -> bool:
     """Return whether names must be interned, judged by a slice's first series, as an answer's series are alike."""
     return any(len(name) > _SHARED_NAME_BYTES for name in labels)
-
-
-def _with_shared_names(labels: dict[str, str]) -> dict[str, str]:
-    return {sys.intern(name): value for name, value in labels.items()}
