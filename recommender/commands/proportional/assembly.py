@@ -191,7 +191,7 @@ def _leadership(options: ProportionalOptions, configuration: Configuration, part
         lease = LeaseSettings(
             namespace=election.namespace, name=election.name, identity=unique_identity(options.pod), timing=TIMING
         )
-        leadership = begin_election(lease, parts.process, (parts.objects, parts.writes), metrics)
+        leadership = begin_election(lease, parts.process, parts.objects, parts.writes, metrics)
     else:
         # As in the original program.
         _log.info("leader election is disabled, so this process acts whatever other processes do: run only one replica")

@@ -134,7 +134,7 @@ def _leadership(
     lease = LeaseSettings(
         namespace=settings.namespace, name=election.name, identity=unique_identity(settings.pod), timing=TIMING
     )
-    return begin_election(lease, context, (objects, writes), parts.lease_metrics)
+    return begin_election(lease, context, objects, writes, parts.lease_metrics)
 
 
 def _memories(

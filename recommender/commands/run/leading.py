@@ -41,11 +41,11 @@ class ElectionHost(Protocol):
 def begin_election(
     settings: LeaseSettings,
     host: ElectionHost,
-    clients: tuple[ObjectClient, Writes],
+    objects: ObjectClient,
+    writes: Writes,
     metrics: LeaseMetrics,
 ) -> LeaseElector:
     """Start the election, and arrange that it ends with the process."""
-    objects, writes = clients
     elector = LeaseElector(objects, settings, metrics)
 
     def run(stop: threading.Event) -> None:

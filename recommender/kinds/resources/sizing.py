@@ -26,7 +26,7 @@ from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, Si
 from recommender.kinds.resources.workloads import CPU, MEMORY, ClusterFacts, PodContainer, SizedWorkload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from recommender.kinds.resources.histograms import FloatArray
     from recommender.kinds.resources.usage import CollectedCpu, MemoryPeaks
@@ -54,11 +54,17 @@ class SizingOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _PodsOfRow:
-    """The facts of the pods that run a row's container now."""
+class _Row:
+    """What is known about a row: the pods that run its container now, and how long its usage has been measured."""
 
+    number: int
     pods: tuple[PodContainer, ...]
     oom_kills: int
+    history_seconds: float
+    memory_history_seconds: float
+    measured_seconds: float
+    samples: int
+    """The number of its samples of CPU."""
 
 
 def memory_lifespans(cpu: CollectedCpu, memory: MemoryPeaks, lifespans: FloatArray) -> FloatArray:
@@ -83,12 +89,10 @@ def size_records(
 ) -> list[SizeRecord]:
     """Return the record of each row of `cpu`. `memory` has the peaks after kills, and `kills` counts the kills."""
     rows = cpu.rows
-    pods = _pods_by_row(cpu, running, kills)
     containers = Counter(name.workload for name in rows.names)
     counts = np.array([containers[name.workload] for name in rows.names], dtype=np.int64)
     lifespans = np.maximum(cpu.last - cpu.first + options.rate_seconds, 0.0)
     samples = cpu.samples.astype(np.float64)
-    measured = cpu.measured.sum(axis=0)
     of_memory = memory_lifespans(cpu, memory, lifespans)
     confidence, memory_confidence = (
         np.maximum(confidences(each, samples, options.step_seconds), 1e-9) for each in (lifespans, of_memory)
@@ -104,16 +108,17 @@ def size_records(
             memory.swings(rows) if settings.percentile is None else None,
         ),
     }
-    return [
-        _record(
-            name, pods[row], facts, options, {resource: (found, row) for resource, found in bounds.items()},
-            (float(lifespans[row]), float(of_memory[row]), float(measured[row]), int(cpu.samples[row])),
-        )
-        for row, name in enumerate(rows.names)
-    ]  # fmt: skip
+    found = _rows(cpu, lifespans, of_memory, running, kills)
+    return [_record(name, row, facts, options, bounds) for name, row in zip(rows.names, found, strict=True)]
 
 
-def _pods_by_row(cpu: CollectedCpu, running: Iterable[PodContainer], kills: Counter[PodContainer]) -> list[_PodsOfRow]:
+def _rows(
+    cpu: CollectedCpu,
+    lifespans: FloatArray,
+    memory_lifespans: FloatArray,
+    running: Iterable[PodContainer],
+    kills: Counter[PodContainer],
+) -> Iterator[_Row]:
     pods: list[list[PodContainer]] = [[] for _ in cpu.rows.names]
     killed = [0] * len(pods)
     for pod in running:
@@ -124,48 +129,45 @@ def _pods_by_row(cpu: CollectedCpu, running: Iterable[PodContainer], kills: Coun
         row = cpu.rows.places.get(pod)
         if row is not None:
             killed[row] += count
-    return [_PodsOfRow(tuple(each), count) for each, count in zip(pods, killed, strict=True)]
+    history = (lifespans.tolist(), memory_lifespans.tolist(), cpu.measured.sum(axis=0).tolist(), cpu.samples.tolist())
+    yield from map(_Row, range(len(pods)), map(tuple, pods), killed, *history)
 
 
 def _record(
     name: WorkloadContainer,
-    pods: _PodsOfRow,
+    row: _Row,
     facts: ClusterFacts,
     options: SizingOptions,
-    bounds: Mapping[str, tuple[RequestBounds, int]],
-    history: tuple[float, float, float, int],
+    bounds: Mapping[str, RequestBounds],
 ) -> SizeRecord:
-    seconds, memory_seconds, measured_seconds, samples = history
-    problem = _problem(bounds, seconds, samples)
+    problem = _problem(bounds[MEMORY], row)
     held = "" if options.also_with_hpa else _reason_to_hold(facts, name.workload)
-    sizes = {} if problem else {
-        resource: _size(resource, found, row, facts, pods, saves=not held)
-        for resource, (found, row) in bounds.items()
-    }  # fmt: skip
+    sizes: dict[str, ResourceSize] = {}
+    if not problem:
+        sizes = {resource: _size(resource, found, facts, row, saves=not held) for resource, found in bounds.items()}
     return SizeRecord(
         workload=name.workload,
         container=name.container,
         status=SizeStatus.ERROR if problem else SizeStatus.HELD if held else SizeStatus.OK,
-        message=problem or held or _message(facts, pods),
-        replicas=len(pods.pods),
-        history_seconds=seconds if samples else 0.0,
-        samples=samples,
-        oom_kills=pods.oom_kills,
+        message=problem or held or _message(facts, row),
+        replicas=len(row.pods),
+        history_seconds=row.history_seconds if row.samples else 0.0,
+        samples=row.samples,
+        oom_kills=row.oom_kills,
         cpu=sizes.get(CPU),
         memory=sizes.get(MEMORY),
-        memory_history_seconds=memory_seconds,
-        measured_seconds=measured_seconds,
+        memory_history_seconds=row.memory_history_seconds,
+        measured_seconds=row.measured_seconds,
     )
 
 
-def _problem(bounds: Mapping[str, tuple[RequestBounds, int]], seconds: float, samples: int) -> str:
+def _problem(memory: RequestBounds, row: _Row) -> str:
     """Return why there is no size; empty if there is one."""
-    if not samples:
+    if not row.samples:
         return "the usage of CPU is unknown: container_cpu_usage_seconds_total has no usable samples of this container"
-    if seconds < SHORTEST_HISTORY_SECONDS:
-        return f"only {format_duration(round(seconds))} of history: at least an hour is needed"
-    memory, row = bounds[MEMORY]
-    if np.isnan(memory.target[row]):
+    if row.history_seconds < SHORTEST_HISTORY_SECONDS:
+        return f"only {format_duration(round(row.history_seconds))} of history: at least an hour is needed"
+    if np.isnan(memory.target[row.number]):
         return (
             "the usage of memory is unknown: container_memory_working_set_bytes has no usable samples of this container"
         )
@@ -183,34 +185,33 @@ def _reason_to_hold(facts: ClusterFacts, workload: SizedWorkload) -> str:
     )
 
 
-def _message(facts: ClusterFacts, pods: _PodsOfRow) -> str:
+def _message(facts: ClusterFacts, row: _Row) -> str:
     notes = []
     for resource in (CPU, MEMORY):
         stated = facts.requests.get(resource, {})
-        if len({stated.get(pod) for pod in pods.pods}) > 1:
+        if len({stated.get(pod) for pod in row.pods}) > 1:
             notes.append(f"requests of {resource} differ between pods, the largest is shown")
-    if pods.oom_kills:
+    if row.oom_kills:
         notes.append("killed because it was out of memory: memory is raised above its peak and its request")
     return "; ".join(notes)
 
 
-def _size(
-    resource: str, bounds: RequestBounds, row: int, facts: ClusterFacts, pods: _PodsOfRow, *, saves: bool
-) -> ResourceSize:
-    request, limit = (_stated_request(resource, stated, pods.pods) for stated in (facts.requests, facts.limits))
-    target = _rounded_up(resource, bounds.target[row])
+def _size(resource: str, bounds: RequestBounds, facts: ClusterFacts, row: _Row, *, saves: bool) -> ResourceSize:
+    number = row.number
+    request, limit = (_stated_request(resource, stated, row.pods) for stated in (facts.requests, facts.limits))
+    target = _rounded_up(resource, bounds.target[number])
     # Without a request, nothing is reserved now; without the metric, that is unknown.
     reserved = request or 0
     return ResourceSize(
         request=request,
         limit=limit,
-        lower=min(_rounded_up(resource, bounds.lower[row]), target),
+        lower=min(_rounded_up(resource, bounds.lower[number]), target),
         target=target,
-        upper=max(_rounded_up(resource, bounds.upper[row]), target),
-        low=None if np.isnan(bounds.low[row]) else _rounded_up(resource, bounds.low[row]),
-        high=None if np.isnan(bounds.high[row]) else _rounded_up(resource, bounds.high[row]),
-        recommended_limit=_limit(limit, request, target, killed=resource == MEMORY and pods.oom_kills > 0),
-        saves=len(pods.pods) * (reserved - target) if saves and resource in facts.requests else None,
+        upper=max(_rounded_up(resource, bounds.upper[number]), target),
+        low=None if np.isnan(bounds.low[number]) else _rounded_up(resource, bounds.low[number]),
+        high=None if np.isnan(bounds.high[number]) else _rounded_up(resource, bounds.high[number]),
+        recommended_limit=_limit(limit, request, target, killed=resource == MEMORY and row.oom_kills > 0),
+        saves=len(row.pods) * (reserved - target) if saves and resource in facts.requests else None,
     )
 
 

@@ -61,7 +61,7 @@ def test_an_election_that_ended_by_a_release_is_no_failed_task(
         wake = threading.Event()
         metrics = LeaseMetrics(CollectorRegistry(), "test", wake.set)
         lease = LeaseSettings(namespace="shop", name="leader", identity="pod")
-        elector = begin_election(lease, host, (objects, Writes(objects)), metrics)
+        elector = begin_election(lease, host, objects, Writes(objects), metrics)
         until(elector.is_leader)
         wake.clear()
         for callback in host.callbacks:
