@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 python := .venv/bin/python
-# At once when the environment stands; else it is made.
+# Puts Prometheus on the PATH; it is unpacked into the checkout if the machine has none.
 with_prometheus = folder="$$(.ci/prometheus)"; export PATH="$$folder:$$PATH";
 # Hundreds of processes of the tests import the same modules: whatever the machine sets, they are compiled once.
 export PYTHONDONTWRITEBYTECODE :=

@@ -57,11 +57,7 @@ class Extender:
         pending_of: Callable[[bytes], PendingPod],
         settings: SchedulingSettings,
     ) -> None:
-        """Make an extender.
-
-        `pending_of` turns a Pod in JSON into a pending pod; it raises ValueError or msgspec.MsgspecError if the Pod
-        cannot be read.
-        """
+        """`pending_of` reads a pending pod from a Pod in JSON, and raises ValueError or msgspec.MsgspecError."""
         self._snapshot = snapshot
         self._pending_of = pending_of
         self._settings = settings

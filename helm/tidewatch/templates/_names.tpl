@@ -35,7 +35,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The components that are enabled, as a YAML list of {name, component, ports, replicas}. */}}
+{{/* The components that are enabled, as a YAML list of {component, name, replicas, metricsPort}. */}}
 {{- define "tidewatch.components" -}}
 {{- if .Values.adapter.enabled }}
 - {component: adapter, name: {{ include "tidewatch.adapter" . }}, replicas: {{ toJson .Values.replicas }}, metricsPort: {{ .Values.metrics.port }}}

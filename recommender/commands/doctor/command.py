@@ -248,5 +248,5 @@ class _Installation:
         for target in policy.targets:
             lines += look_at_target(self._objects, self._resolve, policy.name, target, is_scaled=has_replicas)
             if Output.METRIC in policy.outputs and has_replicas:
-                lines += look_at_metric(self._objects, policy, target)
+                lines.append(look_at_metric(self._objects, policy, target))
         return lines

@@ -121,7 +121,7 @@ _GROUP: Final = "external.metrics.k8s.io"
 _RULES: Final = "give the adapter rules/adapter/recommendations.yaml (rules.shipped: [recommendations] of its chart)"
 
 
-def look_at_metric(client: ObjectClient, policy: RecommendationPolicy, target: TargetReference) -> tuple[Line]:
+def look_at_metric(client: ObjectClient, policy: RecommendationPolicy, target: TargetReference) -> Line:
     """Request the External metric of one target, as an HPA does."""
     name = f"adapter/{policy.name}/{target}"
     # If the recommender does not scale the target, only an HPA can.
@@ -131,15 +131,15 @@ def look_at_metric(client: ObjectClient, policy: RecommendationPolicy, target: T
     try:
         document = client.get(path, {"labelSelector": selector}).document
     except NotFoundError:
-        return (Line(name, status, f"no adapter serves the External metric {METRIC_NAME}", _RULES),)
+        return Line(name, status, f"no adapter serves the External metric {METRIC_NAME}", _RULES)
     except ForbiddenError as e:
         fix = f"grant list on {METRIC_NAME}.{_GROUP}, or run this as a user who has it"
-        return (unknown(name, f"reading it is forbidden: {e}", fix),)
+        return unknown(name, f"reading it is forbidden: {e}", fix)
     except StatusError as e:
-        return (Line(name, status, f"the adapter does not answer: {e}", "run `tidewatch-adapter doctor`"),)
+        return Line(name, status, f"the adapter does not answer: {e}", "run `tidewatch-adapter doctor`")
     except KubernetesError as e:
-        return (unknown(name, f"it could not be read: {e}", SEE_APISERVER),)
-    return (judge_metric(name, status, document),)
+        return unknown(name, f"it could not be read: {e}", SEE_APISERVER)
+    return judge_metric(name, status, document)
 
 
 def judge_metric(name: str, status: CheckStatus, document: Mapping[str, Any]) -> Line:

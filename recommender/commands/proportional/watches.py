@@ -63,7 +63,6 @@ class ProportionalWatches:
     ) -> None:
         """`labels` are the keys of the node labels that matter; `changed` is called when a fact changes."""
         self._client = client
-        self._namespace = namespace
         self._records = WatchRecords(telemetry)
         self._changed = changed
         nodes = node_store(changed, partial(counted_node_of, labels=labels))

@@ -144,8 +144,7 @@ class QueryOutcomes:
             self._telemetry.count_refused_plan(rule.label_value, query.kind)
             text = (
                 f"{metric.qualified} ({rule.id}): its {query.kind} query{where} fails; until it works again, the "
-                "metric is "
-                f"queried by the {kind} plan: {failure.message}"
+                f"metric is queried by the {kind} plan: {failure.message}"
             )
             change.of_rules.append((rule, f"{query.kind} plan", text))
 
