@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 import numpy as np
 
+from adapter.foundation.files.digests import DIGEST_BYTES, with_digest
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.nodes.model.loads import LoadResource  # noqa: TC001 - msgspec reads the annotation
 from adapter.nodes.model.samples import MachineRecord, SampleGrid, SampleSet
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "tidewatch-node-samples"
 VERSION: Final = 1
-DIGEST_BYTES: Final = 32
-_PIECE_BYTES: Final = 1 << 20
 _VALUE: Final = np.dtype("<f4")
 _TIME: Final = np.dtype("<f8")
 _TIMES_A_GRID: Final = 4
@@ -79,7 +78,7 @@ _KIND = decoder_of(_Kind)
 _HEAD = decoder_of(_Head)
 
 
-def encode_samples(samples: SampleSet, meaning: str) -> list[bytes]:
+def encode_samples(samples: SampleSet, meaning: str) -> Iterable[bytes]:
     """Return the content of the file in pieces."""
     node_lists: dict[tuple[str, ...], int] = {}
     grids = [
@@ -101,23 +100,6 @@ def encode_samples(samples: SampleSet, meaning: str) -> list[bytes]:
             for column in (grid.newest, grid.scrape_seconds, grid.advancing, grid.reset_at)
         ]
     return with_digest(pieces)
-
-
-def with_digest(pieces: list[bytes]) -> list[bytes]:
-    """Return the pieces of a file, followed by the digest of all of them."""
-    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    for piece in pieces:
-        digest.update(piece)
-    return [*pieces, digest.digest()]
-
-
-def has_right_digest(file: BinaryIO, size: int) -> bool:
-    """Return whether a file of `size` bytes ends with the digest of what precedes it. The file is read in pieces."""
-    digest, left = hashlib.blake2b(digest_size=DIGEST_BYTES), size - DIGEST_BYTES
-    while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
-        digest.update(piece)
-        left -= len(piece)
-    return file.read(DIGEST_BYTES) == digest.digest()
 
 
 def line_and_rest(content: bytes) -> tuple[bytes, memoryview]:

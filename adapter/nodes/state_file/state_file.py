@@ -15,20 +15,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
+from adapter.foundation.files.digests import has_right_digest
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.state_file.sample_encoding import (
-    SampleFileError,
-    decode_samples,
-    encode_samples,
-    has_right_digest,
-    newest_time,
-)
+from adapter.nodes.state_file.sample_encoding import SampleFileError, decode_samples, encode_samples, newest_time
 from adapter.nodes.state_file.week_encoding import decode_week, encode_week
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from adapter.nodes.model.samples import SampleSet
@@ -50,7 +45,7 @@ Content = TypeVar("Content")
 class Codec(Generic[Content]):
     """How a file holds its content."""
 
-    encoded: Callable[[Content, str], list[bytes]]
+    encoded: Callable[[Content, str], Iterable[bytes]]
     """Returns the pieces of a file with this content and meaning."""
     decoded: Callable[[bytes, str], Content]
     """Returns the content of a file, which must have the given meaning. Raises SampleFileError."""

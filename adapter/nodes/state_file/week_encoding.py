@@ -7,20 +7,18 @@ BLAKE2b digest of everything before it, 32 bytes
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 import numpy as np
 
+from adapter.foundation.files.digests import with_digest
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS, LoadWeek
-from adapter.nodes.state_file.sample_encoding import (
-    OTHER_MEANING,
-    WRONG_SIZE,
-    SampleFileError,
-    line_and_rest,
-    with_digest,
-)
+from adapter.nodes.state_file.sample_encoding import OTHER_MEANING, WRONG_SIZE, SampleFileError, line_and_rest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _FORMAT: Final = "tidewatch-node-week"
 _VERSION: Final = 1
@@ -40,7 +38,7 @@ class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _HEAD = decoder_of(_Head)
 
 
-def encode_week(week: LoadWeek, meaning: str) -> list[bytes]:
+def encode_week(week: LoadWeek, meaning: str) -> Iterable[bytes]:
     """Return the content of the file in pieces."""
     head = _Head(_FORMAT, _VERSION, meaning, week.end, week.nodes)
     return with_digest([msgspec.json.encode(head) + b"\n", week.means.astype(_VALUE, copy=False).tobytes()])

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from adapter.foundation.files.credential_files import reason_of
+from adapter.foundation.files.digests import DIGEST_BYTES, has_right_digest, with_digest
 from adapter.foundation.files.file_contents import opened_regular
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.objects.decoders import decoder_of
@@ -39,9 +40,7 @@ VERSION: Final = 2
 _Step: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 _Steps: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**52), le=2**52)]
-_DIGEST_BYTES: Final = 32
 _LONGEST_LINE: Final = 16 << 20
-_PIECE_BYTES: Final = 1 << 20
 _ROWS_AT_ONCE: Final = 64
 _SAMPLE: Final = np.dtype("<f4")
 
@@ -101,7 +100,7 @@ class LoadFiles:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
-                _write(file, history)
+                file.writelines(with_digest(_pieces(history)))
         except OSError as error:
             message = f"the histories of loads cannot be written to {self._folder}: {error.strerror}"
             self._states.failed("write", f"{message}: a restart downloads them again", level=logging.WARNING)
@@ -119,13 +118,8 @@ class LoadFiles:
         return self._folder / f"{stored_name(name)}.load"
 
 
-def _write(file: BinaryIO, history: TargetHistory) -> None:
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-
-    def put(content: bytes) -> None:
-        digest.update(content)
-        file.write(content)
-
+def _pieces(history: TargetHistory) -> Iterator[bytes]:
+    """Yield the content of a file, except its digest."""
     first, asked = history.requested_times()
     targets = history.targets()
     head = {
@@ -140,11 +134,10 @@ def _write(file: BinaryIO, history: TargetHistory) -> None:
             for target in targets
         ],
     }
-    put(json.dumps(head).encode() + b"\n")
+    yield json.dumps(head).encode() + b"\n"
     for start in range(0, len(targets), _ROWS_AT_ONCE):
         rows = history.rows(targets[start : start + _ROWS_AT_ONCE], first, first + len(asked) - 1)
-        put(rows.astype(_SAMPLE, copy=False).tobytes())
-    file.write(digest.digest())
+        yield rows.astype(_SAMPLE, copy=False).tobytes()
 
 
 def _spans(asked: np.ndarray[Any, np.dtype[np.bool_]], first: int) -> list[list[int]]:
@@ -158,10 +151,7 @@ def _checked_head(file: BinaryIO, history: TargetHistory) -> _Head:
     Raises LoadFileError if the file is damaged, or does not fit the history.
     """
     size = os.fstat(file.fileno()).st_size
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    for piece in _pieces(file, size - _DIGEST_BYTES):
-        digest.update(piece)
-    if file.read(_DIGEST_BYTES) != digest.digest():
+    if not has_right_digest(file, size):
         raise LoadFileError("it is damaged: its digest does not match")
     file.seek(0)
     line = file.readline(_LONGEST_LINE)
@@ -177,7 +167,7 @@ def _checked_head(file: BinaryIO, history: TargetHistory) -> _Head:
     factor = history.step_seconds / head.step_seconds
     if abs(factor - round(factor)) > 1e-9 or factor < 1 or head.steps < 1:
         raise LoadFileError(f"its step is {head.step_seconds:g} s, and {history.step_seconds:g} s are needed")
-    if size != file.tell() + len(head.targets) * head.steps * _SAMPLE.itemsize + _DIGEST_BYTES:
+    if size != file.tell() + len(head.targets) * head.steps * _SAMPLE.itemsize + DIGEST_BYTES:
         raise LoadFileError("its size differs from what its first line states")
     return head
 
@@ -207,9 +197,3 @@ def _identity_of(history: TargetHistory) -> str:
     each = need.settings.for_each
     labels = None if each is None else (each.kind, each.namespace_label, each.name_label)
     return hashlib.blake2b(repr((need.source, need.query, labels)).encode(), digest_size=16).hexdigest()
-
-
-def _pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
-    while size > 0 and (piece := file.read(min(size, _PIECE_BYTES))):
-        size -= len(piece)
-        yield piece

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from adapter.foundation.files.digests import DIGEST_BYTES
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import MachineRecord, SampleGrid, SampleSet
-from adapter.nodes.state_file.sample_encoding import DIGEST_BYTES, SampleFileError, decode_samples, encode_samples
+from adapter.nodes.state_file.sample_encoding import SampleFileError, decode_samples, encode_samples
 from tests.adapter.nodes.state_file.grids import END, grid, samples
 
 if TYPE_CHECKING:

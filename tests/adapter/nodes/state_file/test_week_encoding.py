@@ -6,8 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from adapter.foundation.files.digests import DIGEST_BYTES, with_digest
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS, LoadWeek
-from adapter.nodes.state_file.sample_encoding import DIGEST_BYTES, SampleFileError, with_digest
+from adapter.nodes.state_file.sample_encoding import SampleFileError
 from adapter.nodes.state_file.week_encoding import decode_week, encode_week
 
 MEANS = np.full((2, QUARTERS), np.nan, dtype=np.float16)
