@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from adapter.foundation.documents.shapes import OutOfRangeError, Scalar, Schema, WrongValueError
-from adapter.foundation.documents.tree import nearest_word, read_boolean, shorten
+from adapter.foundation.documents.tree import did_you_mean, read_boolean, shorten
 from adapter.foundation.objects.durations import TooLongDurationError, format_duration, parse_duration
 from adapter.foundation.objects.names import (
     is_namespace_name,
@@ -171,8 +171,7 @@ def one_of(names: Iterable[str], what: str) -> Scalar[str]:
 
     def parse(text: str) -> str:
         if text not in known:
-            meant = nearest_word(text, known)
-            raise WrongValueError(f"{shorten(text)!r} is not {what}", f"did you mean {meant}?" if meant else "")
+            raise WrongValueError(f"{shorten(text)!r} is not {what}", did_you_mean(text, known))
         return text
 
     return Scalar(what, fix, parse, {"type": "string", "enum": list(known)})

@@ -236,6 +236,12 @@ def nearest_word(word: str, known: Iterable[str]) -> str | None:
     return by_lower[matches[0]] if matches else None
 
 
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the question whether a known word was meant; `otherwise` if none is similar."""
+    meant = nearest_word(word, known)
+    return f"did you mean {meant}?" if meant else otherwise
+
+
 def unknown_key(entry: MappingEntry, known: Collection[str], hint: str = "") -> DocumentProblem:
     """Return the problem of a key that is not among the known ones; it names the most similar one, if there is any.
 

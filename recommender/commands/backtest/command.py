@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.documents.tree import nearest_word
+from adapter.foundation.documents.tree import did_you_mean
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.reports.documents import json_text
@@ -93,9 +93,8 @@ def _settings(values: FlagValues, configuration: Configuration | None) -> Predic
     known = ", ".join(found) or "none"
     if not name:
         raise UsageError(f"--config has {len(found)} predictive recommendations ({known}): write --recommendation=NAME")
-    meant = nearest_word(name, found)
-    hint = f"did you mean {meant}?" if meant else f"there are {known}"
-    raise UsageError(f"--recommendation: there is no predictive recommendation {name!r}: {hint}")
+    fix = did_you_mean(name, found, f"there are {known}")
+    raise UsageError(f"--recommendation: there is no predictive recommendation {name!r}: {fix}")
 
 
 def _options(values: FlagValues, settings: PredictiveSettings | None) -> BacktestOptions:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from adapter.foundation.cluster.files.reading import ClusterFilesError
-from adapter.foundation.documents.tree import nearest_word
+from adapter.foundation.documents.tree import did_you_mean
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.cluster_checks import unreachable_message
@@ -139,8 +139,7 @@ def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Con
     known += [each.name for each in configuration.refused]
     for name in names:
         if name not in known:
-            meant = nearest_word(name, known)
-            fix = f"did you mean {meant}?" if meant else f"there are {', '.join(known) or 'none'}"
+            fix = did_you_mean(name, known, f"there are {', '.join(known) or 'none'}")
             raise UsageError(f"--recommendation: there is no recommendation {name!r}: {fix}")
     return replace(
         configuration,

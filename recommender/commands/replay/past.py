@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import nearest_word
+from adapter.foundation.documents.tree import did_you_mean
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, with_repair
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
@@ -82,9 +82,8 @@ def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSetti
         raise UsageError(str(refused.problems[0]))
     known = ", ".join(found) or "none"
     if name:
-        meant = nearest_word(name, found)
-        hint = f"did you mean {meant}?" if meant else f"there are {known}"
-        raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {hint}")
+        fix = did_you_mean(name, found, f"there are {known}")
+        raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {fix}")
     if len(found) == 1:
         return next(iter(found.values()))
     if not found:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import ClusterNeeds
-from adapter.foundation.documents.tree import nearest_word
+from adapter.foundation.documents.tree import did_you_mean
 from adapter.foundation.reports.counts import first_names
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.future.capacity_buffers import buffer_kinds
@@ -84,12 +84,10 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
             found = types.get(forecast.recommendation)
             if found == PredictiveKind.key:
                 continue
-            meant = nearest_word(
-                forecast.recommendation, [name for name, kind in types.items() if kind == PredictiveKind.key]
-            )
+            names = [name for name, kind in types.items() if kind == PredictiveKind.key]
             what = "no entry with predictive" if found is None else f"{found}, which forecasts nothing"
             message = f"`forecasts` names {forecast.recommendation!r}, which is {what}"
-            yield message, f"did you mean {meant}?" if meant else "write the name of an entry with predictive"
+            yield message, did_you_mean(forecast.recommendation, names, "write the name of an entry with predictive")
 
     def claims(self, settings: ClusterSizeSettings) -> Iterator[ScaleClaim]:
         """Yield the groups of Cluster API in each namespace, those of providers, and the CapacityBuffer."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
-from adapter.foundation.documents.tree import nearest_word
+from adapter.foundation.documents.tree import did_you_mean
 from adapter.foundation.service.flags.parsing import exit_for_usage
 from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFlags, Flag, variable_of
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
@@ -64,8 +64,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
         raise_at_interrupt()
         command.run(rest)
     else:
-        meant = nearest_word(name, program.commands)
-        hint = f"did you mean {meant}?" if meant else f"see {program.name} --help"
+        hint = did_you_mean(name, program.commands, f"see {program.name} --help")
         exit_for_usage(program.name, f"there is no command {name!r}: {hint}")
 
 

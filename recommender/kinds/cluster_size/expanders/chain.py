@@ -6,7 +6,7 @@ import hashlib
 import math
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import nearest_word
+from adapter.foundation.documents.tree import did_you_mean
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, Kept, names
 from recommender.kinds.cluster_size.expanders.price import keep_cheapest
 from recommender.kinds.cluster_size.expanders.priorities import highest_priority
@@ -117,9 +117,8 @@ def expander_problems(expanders: Sequence[str]) -> tuple[str, ...]:
         if name == GRPC:
             problems.append("the expander grpc is not supported: `tidewatch-recommender expander` is one")
         elif name not in EXPANDERS:
-            near = nearest_word(name, EXPANDERS)
-            meant = f"did you mean {near}?" if near else f"write one of {', '.join(EXPANDERS)}"
-            problems.append(f"{name!r} is not an expander: {meant}")
+            fix = did_you_mean(name, EXPANDERS, f"write one of {', '.join(EXPANDERS)}")
+            problems.append(f"{name!r} is not an expander: {fix}")
         elif name in expanders[:position]:
             problems.append(f"the expander {name} is given twice: give it once")
         elif RANDOM in expanders[:position]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from adapter.foundation.documents.scalars import LABEL_KEY, LABEL_VALUE, QUANTITY, SELECTOR, TEXTS_MAY_BE_EMPTY
 from adapter.foundation.documents.sections import Key, Section, mapping_of
 from adapter.foundation.documents.shapes import ListOf, OneOf, OutOfRangeError, Scalar, WrongValueError
-from adapter.foundation.documents.tree import MappingNode, ScalarNode, nearest_word, shorten
+from adapter.foundation.documents.tree import MappingNode, ScalarNode, did_you_mean, nearest_word, shorten
 from adapter.foundation.objects.names import label_key_problem
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector, parse_selector
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
@@ -58,8 +58,7 @@ def _taint(key: str, effect: str, value: str = "") -> tuple[str, str, str]:
     if (wrong := label_key_problem(key)) is not None:
         raise WrongValueError(f"{shorten(key)!r} is not a taint key: {wrong}", "write KEY=VALUE:EFFECT")
     if effect not in _EFFECTS:
-        meant = nearest_word(effect, _EFFECTS)
-        fix = f"did you mean {meant}?" if meant else f"write one of {', '.join(_EFFECTS)}"
+        fix = did_you_mean(effect, _EFFECTS, f"write one of {', '.join(_EFFECTS)}")
         raise WrongValueError(f"{shorten(effect)!r} is not the effect of a taint", fix)
     return key, value, effect
 

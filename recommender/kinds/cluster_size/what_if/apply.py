@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.documents.tree import nearest_word
+from adapter.foundation.documents.tree import did_you_mean, nearest_word
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.future.workload_pods import copies, future_pod, pods_by_workload, workload_key
 from recommender.kinds.cluster_size.model.pod_places import deployment_of, unbound
@@ -61,8 +61,7 @@ def _without_node(cluster: ClusterState, name: str) -> ClusterState:
         raise WhatIfError(f"--without-node {name}: nodes are not known: {cluster.nodes.reason}")
     names = [node.name for node in cluster.nodes.value]
     if name not in names:
-        meant = nearest_word(name, names)
-        fix = f"did you mean {meant}?" if meant else "write the name of a node of this cluster"
+        fix = did_you_mean(name, names, "write the name of a node of this cluster")
         raise WhatIfError(f"--without-node {name}: there is no such node: {fix}")
     nodes = tuple(node for node in cluster.nodes.value if node.name != name)
     pods = cluster.pods

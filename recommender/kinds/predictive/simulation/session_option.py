@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from adapter.foundation.documents.tree import nearest_word, shorten
+from adapter.foundation.documents.tree import did_you_mean, shorten
 from adapter.foundation.objects.durations import parse_duration
 from recommender.kinds.predictive.simulation.connections import SessionSettings
 
@@ -27,8 +27,7 @@ def parse_sessions(text: str, load_per_replica: float) -> SessionSettings:
     for part in text.split(","):
         key, _, value = (piece.strip() for piece in part.partition("="))
         if key not in _KEYS:
-            meant = nearest_word(key, _KEYS)
-            fix = f"did you mean {meant}?" if meant else f"write one or more of {', '.join(_KEYS)}"
+            fix = did_you_mean(key, _KEYS, f"write one or more of {', '.join(_KEYS)}")
             raise SessionOptionError(f"unknown key {shorten(key)!r}: {fix}")
         if key in written:
             raise SessionOptionError(f"{key} is given twice: remove one of them")
