@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "MachineShapeCatalogue"
 MOST_SHAPES: Final = 5000
-"""The most shapes in a catalogue: more than all clouds together offer in one region."""
+"""The limit of shapes in a catalogue: more than all clouds together offer in one region."""
 _LONGEST_NAME: Final = 253
 _NANO: Final = 10**9
 _STORAGE: Final = "ephemeral-storage"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
 MOST_ROUNDS: Final = 20
-"""The most times that machines are added for pods that find no place among all of them; then a packing has failed."""
+"""The limit of rounds in which machines are added for pods that find no place; after these, the packing has failed."""
 _LEAST_PRICE: Final = 1e-12
 _LEAST_PRICE_RATIO: Final = 1e-9
 

@@ -72,11 +72,11 @@ class AuthorizationSettings:
     """How long decisions are cached, in seconds."""
 
     authorized_seconds: float = 10.0
-    """The time for allowed requests of direct callers."""
+    """How long the permission of a direct caller is cached."""
     unauthorized_seconds: float = 10.0
-    """The time for denied requests of all callers."""
+    """How long a denial is cached, for any caller."""
     front_proxy_seconds: float = 300.0
-    """The time for allowed requests of callers through the front proxy."""
+    """How long the permission of a caller through the front proxy is cached."""
     required: bool = True
     """Whether to refuse front-proxy callers too while this process is not allowed to create reviews."""
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BINS_A_DAY = 96
 WEEKLY_DAYS = 21
-"""The least days of history for a season of a week; with fewer, the season is a day."""
+"""The fewest days of history for a weekly season; with fewer, the season is a day."""
 MOST_DAYS = 28
 
 
