@@ -64,15 +64,12 @@ class Harness(Protocol):
 
     def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
         """Report an object as its watch does."""
-        ...
 
     def generation(self, namespace: str, name: str) -> int:
         """Return the generation that is in force; 0 if none is."""
-        ...
 
     def number(self) -> int:
         """Return the number of objects that are in force."""
-        ...
 
 
 class File:

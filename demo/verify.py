@@ -41,7 +41,6 @@ class Witness(Protocol):
 
     def custom_query(self, query: str, params: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - its own type
         """Evaluate an instant query."""
-        ...
 
 
 @dataclass(slots=True)

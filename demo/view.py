@@ -39,11 +39,9 @@ class View(Protocol):
 
     def show(self, fleets: Sequence[FleetView], day_seconds: float) -> None:
         """Show the newest moment of each fleet, and the day so far."""
-        ...
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
-        ...
 
 
 @contextlib.contextmanager

@@ -51,11 +51,9 @@ class BrakedValue(Braking, Protocol):
     @property
     def replicas(self) -> int | None:
         """The number of replicas; None for a value that is not a single number, or that is not known."""
-        ...
 
     def settled(self, context: DecisionContext) -> SettledValue:
         """Return the final value, after the brakes, with what the record and the memory need."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,6 @@ class Details(Protocol):
     @property
     def has_value(self) -> bool:
         """Whether the details contain a value that can be followed, other than the number of replicas."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,6 @@ class RecommendationKind(Protocol[S]):
 
     def shape(self, *, for_backtest: bool) -> ValueShape:
         """Return the shape of the settings. A backtest has other sources for what `run` and `recommend` require."""
-        ...
 
     def check(
         self,
@@ -219,7 +218,6 @@ class RecommendationKind(Protocol[S]):
         self, recommendation: Recommendation, others: Sequence[Recommendation]
     ) -> Callable[[TargetReference | None], Calculate]:
         """Return the calculation, with `forEach` for one target. `others` are the recommendations of the same file."""
-        ...
 
     # Show
 

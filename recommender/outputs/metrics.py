@@ -44,11 +44,9 @@ class MeasuredKind(Protocol):
     @property
     def families(self) -> Mapping[str, str]:
         """Help by name, in the order in which they are served."""
-        ...
 
     def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
         """Return the samples of each family; `records` are those that have a valid value."""
-        ...
 
 
 class RecommendationMetrics:

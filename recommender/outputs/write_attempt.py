@@ -79,7 +79,6 @@ class Attempt(Protocol):
 
     def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Return the outcome."""
-        ...
 
 
 def longest_fenced_write_seconds(timing: LeaseTiming) -> float:

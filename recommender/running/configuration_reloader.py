@@ -36,15 +36,12 @@ class ConfigurationSource(Protocol):
     @property
     def current(self) -> Configuration:
         """The configuration in force."""
-        ...
 
     def on_change(self, on_change: Callable[[Configuration], None]) -> None:
         """Call this function with every further configuration."""
-        ...
 
     def check(self) -> None:
         """Check whether the configuration has changed; the body of a periodic task."""
-        ...
 
 
 class ConfigurationReloader:

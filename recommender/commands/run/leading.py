@@ -31,11 +31,9 @@ class ElectionHost(Protocol):
     @property
     def tasks(self) -> Tasks:
         """The tasks of the process."""
-        ...
 
     def on_stopping(self, callback: Callable[[], None]) -> None:
         """Register a callback for the start of the shutdown."""
-        ...
 
 
 def begin_election(

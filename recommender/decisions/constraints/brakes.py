@@ -43,23 +43,18 @@ class Braking(Protocol):
 
     def kept_text(self, situation: Situation) -> str:
         """Return what is kept when changes are stopped, as a clause: `the sizes are kept`."""
-        ...
 
     def above_rollouts(self, situation: Situation) -> Self:
         """Return the value, raised to the size of any target that is being rolled out."""
-        ...
 
     def within_step(self, step: MaxStep, situation: Situation) -> Self:
         """Return the value, limited to the largest single change."""
-        ...
 
     def would_change(self, situation: Situation) -> bool:
         """Return whether the value differs from the last one."""
-        ...
 
     def stopped(self, stop: ChangeStop, situation: Situation) -> Self:
         """Return the value without changes in the directions that are stopped."""
-        ...
 
 
 V = TypeVar("V", bound=Braking)

@@ -60,7 +60,6 @@ class MemoryStore(Protocol):
         Raises MemoryUnavailableError if that is not known at present: a decision then waits, since cool-downs and holds
         would otherwise be forgotten.
         """
-        ...
 
     def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
         """Store a memory, or one of `shards` shards. Raises ShardTooLargeError.
@@ -68,11 +67,9 @@ class MemoryStore(Protocol):
         If `urgent` is true, the memory is stored at once, and the result says whether that succeeded. Otherwise it may
         be stored later, and the result says whether it was accepted. It is not accepted while `needs_load` is true.
         """
-        ...
 
     def needs_load(self, name: str, shard: int | None = None) -> bool:
         """Return whether another client has changed the stored memory, so that it must be loaded before a save."""
-        ...
 
     def forget(self, name: str, shard: int | None = None) -> bool:
         """Drop what this process knows of a stored memory, which is not used at present; the stored one stays.
@@ -80,7 +77,6 @@ class MemoryStore(Protocol):
         Return False, and drop nothing, while a memory still has to be stored and can be: one that was accepted, or
         whose write failed. A memory that must not be stored is dropped, such as one that another client has changed.
         """
-        ...
 
 
 def stored_name(recommendation: str) -> str:

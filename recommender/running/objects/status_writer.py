@@ -68,7 +68,6 @@ class StatusClient(Protocol):
 
     def apply(self, path: str, document: Mapping[str, Any], manager: str, fence: Fence) -> dict[str, Any]:
         """Apply the fields of a document as those of a field manager."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

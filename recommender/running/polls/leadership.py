@@ -10,15 +10,12 @@ class Leadership(Protocol):
 
     def is_leader(self) -> bool:
         """Return whether this process leads now."""
-        ...
 
     def may_write(self, seconds: float) -> bool:
         """Return whether this process may write for the next `seconds`."""
-        ...
 
     def holder(self) -> str:
         """Return the identity of the leader; empty if it is not known."""
-        ...
 
 
 class WithoutLease:

@@ -48,11 +48,9 @@ class Decisions(Protocol):
 
     def decide(self, plan: PollPlan, inputs: Inputs, now: float) -> Sequence[Decided]:
         """Return the decisions in the order of the configuration; never raises."""
-        ...
 
     def forget(self) -> None:
         """Drop everything that is under way: another process leads."""
-        ...
 
 
 class Effects(Protocol):
@@ -60,11 +58,9 @@ class Effects(Protocol):
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions; return at once."""
-        ...
 
     def stand_down(self) -> None:
         """Abandon everything that is under way: this process no longer leads."""
-        ...
 
 
 class Latest:

@@ -49,15 +49,12 @@ class SlowDecisions(Protocol):
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
         """Return the latest decision; `now` is in Unix seconds."""
-        ...
 
     def keep(self, recommendations: Collection[str]) -> None:
         """Drop what belongs to recommendations that are not configured any more."""
-        ...
 
     def forget(self) -> None:
         """Drop everything that is under way or was decided: another process leads."""
-        ...
 
 
 class ImmediateSizing:

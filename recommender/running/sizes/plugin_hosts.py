@@ -23,7 +23,6 @@ class WritesGroups(Protocol):
 
     def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
         """Return the provider's current state of a group. Raises ProviderUnreachableError."""
-        ...
 
     def change(
         self, recommendation: str, provider: str, group: str, change: Callable[[WritableNodeGroup], None]
@@ -32,7 +31,6 @@ class WritesGroups(Protocol):
 
         Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError if nothing was sent.
         """
-        ...
 
 
 class PluginHosts:

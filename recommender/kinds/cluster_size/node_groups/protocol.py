@@ -64,38 +64,30 @@ class ProviderNodeGroup(Protocol):
 
     def id(self) -> str:
         """Return the name of the group, which no other group has and which does not change."""
-        ...
 
     def min_size(self) -> int:
         """Return the smallest size that is allowed."""
-        ...
 
     def max_size(self) -> int:
         """Return the largest size that is allowed."""
-        ...
 
     def target_size(self) -> int:
         """Return the desired size at the cloud, whether or not all machines have started."""
-        ...
 
     def nodes(self) -> Sequence[ProviderInstance]:
         """Return the machines of the group, including those that are being created or deleted."""
-        ...
 
     def template(self) -> Mapping[str, object] | None:
         """Return a new Node of the group as its JSON, with labels, taints, capacity and allocatable.
 
         It is used while the group has no ready node. None if it is not known.
         """
-        ...
 
     def price(self) -> float | None:
         """Return the price of one node for one hour, in the same currency for all groups; None if it is not known."""
-        ...
 
     def options(self) -> GroupOptions | None:
         """Return the settings that the group overrides; None if it overrides nothing."""
-        ...
 
 
 @runtime_checkable
@@ -104,7 +96,6 @@ class LabelsGpuNodes(Protocol):
 
     def gpu_label(self) -> str:
         """Return the key of the label; empty if there is none."""
-        ...
 
 
 @runtime_checkable
@@ -113,7 +104,6 @@ class AnswersLater(Protocol):
 
     def age_seconds(self) -> float:
         """Return how many seconds old the size and the machines are; 0 if the refresh has asked for them."""
-        ...
 
 
 @runtime_checkable
@@ -126,18 +116,15 @@ class WritableNodeGroup(ProviderNodeGroup, Protocol):
 
     def increase_size(self, delta: int) -> None:
         """Request this number of additional nodes."""
-        ...
 
     def decrease_target_size(self, delta: int) -> None:
         """Cancel requested nodes that have not joined yet; `delta` is negative. No machine is deleted."""
-        ...
 
     def delete_nodes(self, nodes: Sequence[ProviderNode]) -> None:
         """Delete the machines of these nodes, which lowers the target size by as many.
 
         A machine that has failed before it became a node has its provider id as its name, too.
         """
-        ...
 
 
 class OutcomeUnknownError(Exception):
@@ -149,16 +136,12 @@ class CloudProvider(Protocol):
 
     def refresh(self) -> None:
         """Ask the cloud. After an exception of any type, its groups are left out of the decision."""
-        ...
 
     def node_groups(self) -> Sequence[ProviderNodeGroup]:
         """Return all groups."""
-        ...
 
     def node_group_for_node(self, node: ProviderNode) -> ProviderNodeGroup | None:
         """Return the group of a node; None if it belongs to none."""
-        ...
 
     def close(self) -> None:
         """Release all resources. Nothing is called afterwards."""
-        ...

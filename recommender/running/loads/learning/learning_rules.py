@@ -53,7 +53,6 @@ class RunChild(Protocol):
 
     def __call__(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], limits: ChildLimits) -> Any:  # noqa: ANN401 - what the function returns
         """Return what the function returns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

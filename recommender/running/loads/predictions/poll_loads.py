@@ -36,11 +36,9 @@ class KnownHistories(Protocol):
 
     def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
         """Take the loads of one poll."""
-        ...
 
     def get(self, need: LoadNeed) -> TargetHistory | None:
         """Return the history of a load; None if it has not begun yet."""
-        ...
 
 
 def queries_of(queries: BackendQueries) -> Callable[[LoadNeed], QueryValues]:

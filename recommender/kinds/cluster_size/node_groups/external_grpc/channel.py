@@ -47,7 +47,6 @@ class WireMessage(Protocol):
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
         """Return the message as bytes."""
-        ...
 
 
 class WireAnswer(WireMessage, Protocol):
@@ -56,7 +55,6 @@ class WireAnswer(WireMessage, Protocol):
     @classmethod
     def FromString(cls, s: bytes) -> Self:  # noqa: N802 - likewise
         """Return the message that the bytes hold."""
-        ...
 
 
 A = TypeVar("A", bound=WireAnswer)
