@@ -17,15 +17,7 @@ import msgspec
 
 from adapter.foundation.sources.prometheus.queries.server_time import TIME_QUERY
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.expressions import (
-    BUSY,
-    IDLE,
-    NEWEST,
-    PART_LABEL,
-    RATIO,
-    rate_function,
-    resource_query,
-)
+from adapter.nodes.queries.expressions import BUSY, IDLE, NEWEST, PART_LABEL, RATIO, rate_function, resource_query
 from adapter.nodes.queries.past_queries import DAY, WEEK, past_expression
 from adapter.nodes.queries.scrape_intervals import COUNT_WINDOW_SECONDS
 from adapter.nodes.queries.series_survey import survey_query

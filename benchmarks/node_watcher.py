@@ -27,14 +27,7 @@ from benchmarks.cores import Cores, on
 from benchmarks.judging import WrongAnswerError
 from benchmarks.kept_connection import get, measured, row_of
 from benchmarks.node_query_cost import query_cost_row
-from benchmarks.nodes_stage import (
-    PODS_OF_A_NODE,
-    START_SECONDS,
-    fetched,
-    nodes_stage,
-    running_floor,
-    running_nodes,
-)
+from benchmarks.nodes_stage import PODS_OF_A_NODE, START_SECONDS, fetched, nodes_stage, running_floor, running_nodes
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.scripted_cluster import node_name

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.reports.counts import count_of
 from recommender.decisions.record import Record, TargetAction, TargetReference
-from recommender.decisions.texts.record_texts import (
-    about_text,
-    change_text,
-    event_text,
-    recommended_text,
-    refusal_text,
-)
+from recommender.decisions.texts.record_texts import about_text, change_text, event_text, recommended_text, refusal_text
 from recommender.decisions.texts.times import rfc3339
 from recommender.outputs.scale_results import ScaleResult
 

@@ -23,13 +23,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.foundation.sources.kubernetes.lists.small_list import items_of_list
 from recommender.decisions.constraints.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
-from recommender.decisions.targets.vertical_autoscalers import (
-    GROUP,
-    KIND,
-    PLURAL,
-    active_autoscalers,
-    autoscaler_of,
-)
+from recommender.decisions.targets.vertical_autoscalers import GROUP, KIND, PLURAL, active_autoscalers, autoscaler_of
 from recommender.outputs.pod_resizes import resized_pods, unfinished_resize
 from recommender.outputs.resize_admission import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
 from recommender.outputs.resize_documents import (

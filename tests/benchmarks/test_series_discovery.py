@@ -15,16 +15,7 @@ from benchmarks.cluster_of_series import Cluster, Series, listed
 from benchmarks.cores import Cores
 from benchmarks.prober import ProbePlan, probed
 from benchmarks.progress import Progress
-from benchmarks.series_discovery import (
-    PRODUCT,
-    Settings,
-    idle,
-    main,
-    relisting,
-    started,
-    undisturbed,
-    wait_for_series,
-)
+from benchmarks.series_discovery import PRODUCT, Settings, idle, main, relisting, started, undisturbed, wait_for_series
 from benchmarks.series_stage import ASKED, ASKED_APP, series_stage
 from benchmarks.watched_adapter import Watch, seconds_of
 

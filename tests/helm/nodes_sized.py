@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from recommender.decisions.record import Record, Status, Step
-from recommender.kinds.cluster_size.model.answer import (
-    ClusterSizeAnswer,
-    GroupSize,
-    Removal,
-    UnschedulablePods,
-)
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, Removal, UnschedulablePods
 from recommender.kinds.cluster_size.model.pod_places import PodName
 
 _MOST: Final = 12

@@ -12,12 +12,7 @@ from adapter.commands.nodes.answers import Answers, not_found, own_routes
 from adapter.commands.nodes.cluster import LONGEST_WAIT_SECONDS, NodeSource, node_source
 from adapter.commands.nodes.extender_telemetry import ExtenderMetrics
 from adapter.commands.nodes.nodes_settings import COMMON_THREADS, METRICS_PREFIX, NodesSettings
-from adapter.commands.nodes.reader_access import (
-    OPEN_PATHS,
-    WATCHER_PATHS,
-    plan_by_routes,
-    protected_routes,
-)
+from adapter.commands.nodes.reader_access import OPEN_PATHS, WATCHER_PATHS, plan_by_routes, protected_routes
 from adapter.commands.nodes.refresh_loop import NodeRefreshLoop, follow_changes
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.files.gzip_format import Piece, compress
@@ -166,9 +161,7 @@ def _start_tasks(
     context.tasks.running("refresh", loop.run, reads_only=True)
     context.tasks.running("board", lambda stop: follow_changes(keeper, wake, stop), reads_only=True)
     if settings.server.tls is not None:
-        from adapter.commands.followed_certificate import (  # noqa: PLC0415 - loads the library of certificates
-            follow_given_certificate,
-        )
+        from adapter.commands.followed_certificate import follow_given_certificate  # noqa: PLC0415 - loads the library of certificates
 
         follow_given_certificate(settings.server.tls, context)
     if settings.state_file is not None:

@@ -16,14 +16,7 @@ from adapter.nodes.model.day import DAY_RESOURCES, SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, SLOT_WINDOWS_SECONDS, STATS, WINDOWS_SECONDS
 from adapter.nodes.model.samples import SampleGrid, SampleSet
 from adapter.nodes.windows.bad_metrics import out_of_range
-from adapter.nodes.windows.grid import (
-    align_to_step,
-    column_times,
-    kept_columns,
-    regrid,
-    span,
-    without_repeats,
-)
+from adapter.nodes.windows.grid import align_to_step, column_times, kept_columns, regrid, span, without_repeats
 from adapter.nodes.windows.slots import SlotAxes, shift_means
 from adapter.nodes.windows.statistics import MIN_COVERAGE, last_columns, statistics_of, window_coverage
 

@@ -59,10 +59,7 @@ def expander(arguments: Sequence[str]) -> NoReturn:
 
 def _serve(values: FlagValues) -> None:
     try:
-        from recommender.commands.expander.server import (  # noqa: PLC0415 - its packages are optional
-            ExpanderService,
-            make_server,
-        )
+        from recommender.commands.expander.server import ExpanderService, make_server  # noqa: PLC0415 - its packages are optional
     except ImportError as error:
         raise UsageError(f"the packages of gRPC are not installed ({error.name}): install tidewatch[grpc]") from error
     path, address = values.path("config"), values.address("listen")
@@ -102,10 +99,7 @@ class FollowedRules:
 
 def rules_of(configuration: Configuration, name: str) -> ExpanderRules:
     """Return the rules of an entry. Raises UsageError."""
-    from recommender.kinds.cluster_size.expanders.asked_options import (  # noqa: PLC0415 - its packages are optional
-        ExpanderRules,
-        stated_prices,
-    )
+    from recommender.kinds.cluster_size.expanders.asked_options import ExpanderRules, stated_prices  # noqa: PLC0415 - its packages are optional
 
     found = cluster_size_settings(configuration.recommendations)
     if name and name not in found:

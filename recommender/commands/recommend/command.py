@@ -113,9 +113,7 @@ def _recommend(values: FlagValues) -> NoReturn:
         check_shape_flags(values)
         catalogue = values.path("shapes")
         if catalogue is not None:
-            from recommender.commands.recommend.machine_shapes import (  # noqa: PLC0415 - it loads numpy
-                recommend_shapes,
-            )
+            from recommender.commands.recommend.machine_shapes import recommend_shapes  # noqa: PLC0415 - it loads numpy
 
             is_found = recommend_shapes(catalogue, values, configuration, partial(_inputs, configuration, read_inputs))
             sys.exit(0 if is_found else 1)
@@ -153,9 +151,7 @@ def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadIn
     if values.path("config") is not None and "workload" in values.given:
         raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")
     if "workload" in values.given:
-        from recommender.commands.init.one_workload import (  # noqa: PLC0415 - needed only without a file
-            configuration_of_workload,
-        )
+        from recommender.commands.init.one_workload import configuration_of_workload  # noqa: PLC0415 - needed only without a file
 
         found = configuration_of_workload(values)
         for note in found.notes:

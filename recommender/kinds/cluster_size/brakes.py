@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep
-    from recommender.kinds.cluster_size.model.answer import (
-        ClusterSizeAnswer,
-        FailedMachine,
-        GroupSize,
-        Removal,
-    )
+    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, FailedMachine, GroupSize, Removal
 
 
 def would_change(answer: ClusterSizeAnswer, sizes: Mapping[str, int]) -> bool:

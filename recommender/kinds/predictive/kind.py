@@ -16,12 +16,7 @@ from recommender.kinds.predictive.calculate import calculate_predictive
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.kinds.predictive.reading.predictive_reader import FOR_BACKTESTS, PREDICTIVE
-from recommender.kinds.predictive.shown import (
-    PREDICTION_FAMILIES,
-    prediction_keys,
-    prediction_rows,
-    prediction_samples,
-)
+from recommender.kinds.predictive.shown import PREDICTION_FAMILIES, prediction_keys, prediction_rows, prediction_samples
 from recommender.kinds.predictive.suggested_limit import FIND_LIMIT, UNLIMITED
 
 if TYPE_CHECKING:

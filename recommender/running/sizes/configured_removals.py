@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.cluster_size.model.size_settings import (
-    ScaleDownSettings,
-    cluster_size_settings,
-    provider_name,
-)
+from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, cluster_size_settings, provider_name
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration

@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.kubernetes.errors import (
-    NotFoundError,
-    StatusError,
-)
+from adapter.foundation.sources.kubernetes.errors import NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.decisions.record import TargetReference
 from recommender.outputs.pending_writes import PendingWrite, RequestedSize, Resizing

@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.foundation.objects.quantities import parse_quantity
-from adapter.foundation.sources.kubernetes.errors import (
-    ConflictError,
-    ForbiddenError,
-    ServerError,
-    StatusError,
-)
+from adapter.foundation.sources.kubernetes.errors import ConflictError, ForbiddenError, ServerError, StatusError
 from recommender.outputs.pending_writes import RequestedSize
 from recommender.outputs.scale_results import ScaleResult
-from tests.recommender.outputs.resized_server import (
-    APPS,
-    PODS,
-    Server,
-    pod,
-    resize,
-    server,
-)
+from tests.recommender.outputs.resized_server import APPS, PODS, Server, pod, resize, server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

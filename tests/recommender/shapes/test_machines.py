@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.values.constraints import (
-    HOSTNAME_LABEL,
-    NO_CONSTRAINTS,
-    SpreadConstraint,
-)
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS, SpreadConstraint
 from adapter.foundation.documents.tree import DocumentError
 from adapter.foundation.objects.selectors import parse_selector
 from benchmarks.made_past import START, PastPlan, made_past

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from adapter.foundation.cluster.facts.objects import condition_statuses, cores_of, created_of, taint_of
-from adapter.foundation.cluster.forms.objects import (  # noqa: TC001 - msgspec reads the annotations
-    ConditionForm,
-    NodeMeta,
-    NodeSpec,
-    QuantityText,
-)
+from adapter.foundation.cluster.forms.objects import ConditionForm, NodeMeta, NodeSpec, QuantityText  # noqa: TC001 - msgspec reads the annotations
 from adapter.foundation.cluster.values.state import ClusterNode
 
 if TYPE_CHECKING:

@@ -19,13 +19,7 @@ from adapter.foundation.objects.shared_texts import shared_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.foundation.cluster.forms.objects import (
-        ConditionForm,
-        NodeForm,
-        QuantityText,
-        SliceForm,
-        TaintForm,
-    )
+    from adapter.foundation.cluster.forms.objects import ConditionForm, NodeForm, QuantityText, SliceForm, TaintForm
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 """The label by which an EndpointSlice names its Service."""

@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.model.resources import (
-    extended_resources,
-    has_gpu_label,
-    is_gpu,
-    lacking_resources,
-)
+from recommender.kinds.cluster_size.model.resources import extended_resources, has_gpu_label, is_gpu, lacking_resources
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups, provider_name
 from recommender.kinds.cluster_size.node_groups.last_answers import KEPT_SECONDS, LastAnswers
-from recommender.kinds.cluster_size.node_groups.plugin_reading import (
-    PluginError,
-    group_id,
-    read_group,
-    read_provider,
-)
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, group_id, read_group, read_provider
 from recommender.kinds.cluster_size.node_groups.protocol import (
     ENTRY_POINTS,
     OutcomeUnknownError,
@@ -67,9 +62,7 @@ def load_provider(settings: ProviderSettings) -> CloudProvider:
     """Return the provider that the settings name. Raises PluginMissingError, and whatever a plugin raises."""
     if isinstance(settings, ExternalGrpcGroups):
         # The packages of gRPC are optional, and cost time and memory.
-        from recommender.kinds.cluster_size.node_groups.external_grpc.provider import (  # noqa: PLC0415 - see above
-            ExternalGrpcProvider,
-        )
+        from recommender.kinds.cluster_size.node_groups.external_grpc.provider import ExternalGrpcProvider  # noqa: PLC0415 - see above
 
         return ExternalGrpcProvider(settings)
     return _loaded_plugin(settings)

@@ -14,12 +14,7 @@ from recommender.kinds.cluster_size.model.pod_places import PlaceKind, PodOrigin
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.kinds.cluster_size.model.answer import (
-        Advice,
-        LowerBound,
-        Removal,
-        UnschedulablePods,
-    )
+    from recommender.kinds.cluster_size.model.answer import Advice, LowerBound, Removal, UnschedulablePods
     from recommender.kinds.cluster_size.model.pod_places import PodName, PodPlace
 
 

@@ -13,12 +13,7 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
-from adapter.foundation.sources.kubernetes.errors import (
-    ForbiddenError,
-    KubernetesError,
-    NotFoundError,
-    StatusError,
-)
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject, read_rule_object
 from tests.adapter.commands.serve.rule_object_replicas import Replica, Server, form, ready
 from tests.support.rule_objects import QUEUE, spec_with

@@ -9,11 +9,7 @@ import pytest
 from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE
 from adapter.foundation.cluster.values.state import ClusterNeeds, Observed, Unknown
 from tests.adapter.foundation.cluster.test_files import WEB
-from tests.adapter.foundation.cluster.watched_facts import (
-    NOW,
-    put,
-    watching,
-)
+from tests.adapter.foundation.cluster.watched_facts import NOW, put, watching
 from tests.support.cluster_objects import Json, autoscaler_object
 from tests.support.waiting import until
 

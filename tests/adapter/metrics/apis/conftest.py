@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.adapter.metrics.apis.fakes import (
-    FakeReadings,
-    Server,
-)
+from tests.adapter.metrics.apis.fakes import FakeReadings, Server
 from tests.adapter.metrics.apis.handler_harness import CATALOGUE
 
 

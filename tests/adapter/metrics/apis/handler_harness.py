@@ -6,13 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from tests.adapter.metrics.apis.fakes import (
-    DEPLOYMENTS,
-    NAMESPACES,
-    NODES,
-    custom_metric,
-    external_metric,
-)
+from tests.adapter.metrics.apis.fakes import DEPLOYMENTS, NAMESPACES, NODES, custom_metric, external_metric
 from tests.support.readings import rulebook_of
 
 if TYPE_CHECKING:

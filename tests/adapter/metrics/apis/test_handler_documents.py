@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.web.http import RefusedRequestError, Request
 from adapter.metrics.readings.answers import ObjectsAnswer
-from tests.adapter.metrics.apis.fakes import (
-    CHAIN,
-    NOW,
-    FakeReadings,
-    Server,
-    all_pods,
-    answer,
-)
+from tests.adapter.metrics.apis.fakes import CHAIN, NOW, FakeReadings, Server, all_pods, answer
 from tests.adapter.metrics.apis.handler_harness import C1, C2, CATALOGUE, E1, PODS_RPS, RPS, failure
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.foundation.sources.kubernetes.errors import (
-    KubernetesError,
-    UnreachableError,
-)
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.metrics.identity.access_reviews import AccessReviews
 from adapter.metrics.identity.attributes import Attributes, attributes_of
 from adapter.metrics.identity.authorization import AuthorizationSettings, Authorizer

@@ -8,15 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapter.foundation.sources.kubernetes.errors import (
-    ForbiddenError as NoRightError,
-)
-from adapter.foundation.sources.kubernetes.errors import (
-    KubernetesError,
-    ServerError,
-    StatusError,
-    UnauthorizedError,
-)
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError as NoRightError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, ServerError, StatusError, UnauthorizedError
 from adapter.metrics.identity.attributes import Attributes
 from adapter.metrics.identity.authorization import AuthorizationSettings
 from adapter.metrics.identity.callers import AccessForbiddenError, Caller, CrowdedError, UnreviewedError

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 from adapter.foundation.sources.prometheus.answers.answer_elements import INSTANT_LIMITS
 from adapter.foundation.sources.prometheus.answers.decoding import read_instant
 from adapter.foundation.sources.prometheus.answers.ranges import range_parts
-from adapter.foundation.sources.prometheus.errors import (
-    PrometheusTimeoutError,
-    PrometheusUnreachableError,
-)
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import NEWEST, PART_LABEL, RATIO

@@ -13,13 +13,7 @@ from adapter.nodes.model.loads import LoadResource, NodeVerdict
 from adapter.nodes.watcher.document import DIGITS, NodeTopology, decimal_text, decimal_texts
 from adapter.nodes.watcher.prepared import prepare_watcher
 from tests.adapter.nodes.watcher.snapshots import NAN, NOTHING, Measured, snapshot_of
-from tests.support.trimaran_client import (
-    Seen,
-    decoded_document,
-    mean_and_deviation,
-    peaks_cpu,
-    target_load_packing_cpu,
-)
+from tests.support.trimaran_client import Seen, decoded_document, mean_and_deviation, peaks_cpu, target_load_packing_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.oracle.inputs.template_words import (
-    BOOLEANS,
-    EVERY,
-    FLOATS,
-    KINDS,
-    LISTS,
-    MAPS,
-    NUMBERS,
-    TEXTS,
-    VERBS,
-)
+from tests.e2e.oracle.inputs.template_words import BOOLEANS, EVERY, FLOATS, KINDS, LISTS, MAPS, NUMBERS, TEXTS, VERBS
 from tests.e2e.oracle.inputs.texts import ODD, damaged, one_of, piece, some
 
 if TYPE_CHECKING:

@@ -15,14 +15,7 @@ from recommender.commands.cpva.settings import settings_of
 from recommender.commands.vertical.cluster_sizes import nodes_and_cores
 from recommender.commands.vertical.polls import PollError
 from tests.recommender.commands.cluster_harness import put_nodes
-from tests.recommender.commands.vertical.harness import (
-    NAME,
-    NAMESPACE,
-    client_of,
-    deployment_of,
-    patches,
-    resources_of,
-)
+from tests.recommender.commands.vertical.harness import NAME, NAMESPACE, client_of, deployment_of, patches, resources_of
 from tests.support.object_apiserver import ObjectApiServer
 
 if TYPE_CHECKING:

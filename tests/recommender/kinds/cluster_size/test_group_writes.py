@@ -7,12 +7,7 @@ import pytest
 
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import GroupWrites, group_writes, plan_node_removals
-from recommender.kinds.cluster_size.model.groups import (
-    GroupOptions,
-    NodeGroup,
-    NodeGroups,
-    ProviderReference,
-)
+from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups, ProviderReference
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
 from recommender.outputs.pending_writes import MachineRemoval, NodeRemoval, PendingWrite
 from tests.recommender.running.sizes.size_harness import GROUP

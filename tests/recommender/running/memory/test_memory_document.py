@@ -15,12 +15,7 @@ from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.model.memory import Absence, BackOff, ClusterSizeMemory
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory, SessionMemory
 from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory, restore_memory
-from recommender.running.memory.memory_document import (
-    SCHEMA_VERSION,
-    MemoryDocumentError,
-    decode_memory,
-    encode_memory,
-)
+from recommender.running.memory.memory_document import SCHEMA_VERSION, MemoryDocumentError, decode_memory, encode_memory
 from recommender.running.memory.store_protocol import NAME_PREFIX, StoredMemory, stored_name
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import ObjectStore

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from recommender.decisions.loop import Decided, Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status
-from recommender.running.polls.runner import (
-    LATER_SECONDS,
-    LEAST_SECONDS_APART,
-    next_decision_at,
-    seconds_to_next_poll,
-)
+from recommender.running.polls.runner import LATER_SECONDS, LEAST_SECONDS_APART, next_decision_at, seconds_to_next_poll
 
 ANY = st.floats(-1e6, 1e6)
 

@@ -15,17 +15,7 @@ from recommender.decisions.record import TargetReference
 from recommender.running.usage import usage_queries
 from recommender.running.usage.prometheus_vectors import vector
 from tests.recommender.commands.sized_pods import DAY, END, MIB, Exposition, SizedPod
-from tests.recommender.running.usage.kept_usage import (
-    API,
-    EACH,
-    MEMORY,
-    NOW,
-    WEB,
-    WEB_SERIES,
-    flat,
-    keeper,
-    sizes,
-)
+from tests.recommender.running.usage.kept_usage import API, EACH, MEMORY, NOW, WEB, WEB_SERIES, flat, keeper, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

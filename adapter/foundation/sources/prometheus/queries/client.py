@@ -15,11 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
-from adapter.foundation.sources.prometheus.answers.answer_elements import (
-    INSTANT_LIMITS,
-    SERIES_LIMITS,
-    AnswerLimits,
-)
+from adapter.foundation.sources.prometheus.answers.answer_elements import INSTANT_LIMITS, SERIES_LIMITS, AnswerLimits
 from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer, read_instant
 from adapter.foundation.sources.prometheus.answers.matrices import first_points
 from adapter.foundation.sources.prometheus.answers.ranges import (

@@ -11,13 +11,7 @@ from adapter.foundation.objects.grouping import group_values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.cluster.values.storage import (
-        CsiNodeFacts,
-        Storage,
-        StorageClassFacts,
-        Volume,
-        VolumeClaim,
-    )
+    from adapter.foundation.cluster.values.storage import CsiNodeFacts, Storage, StorageClassFacts, Volume, VolumeClaim
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey
 
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"

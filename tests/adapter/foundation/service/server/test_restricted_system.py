@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.adapter.foundation.service.servers import (
-    PATIENCE,
-    Certificates,
-    get,
-    is_closed,
-    running_server,
-    send_head,
-)
+from tests.adapter.foundation.service.servers import PATIENCE, Certificates, get, is_closed, running_server, send_head
 from tests.support.waiting import until
 
 if TYPE_CHECKING:

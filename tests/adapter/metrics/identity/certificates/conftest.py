@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.adapter.metrics.identity.certificates.keeping_harness import (
-    Cluster,
-)
+from tests.adapter.metrics.identity.certificates.keeping_harness import Cluster
 
 
 @pytest.fixture

@@ -9,10 +9,7 @@ import pytest
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.metrics.readings.answers import ByName, BySelector, NamedBySelector
-from adapter.metrics.readings.errors import (
-    NoSampleError,
-    SourceUnreachableError,
-)
+from adapter.metrics.readings.errors import NoSampleError, SourceUnreachableError
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
 from tests.adapter.metrics.readings.answering.usage_harness import (
@@ -25,12 +22,7 @@ from tests.adapter.metrics.readings.answering.usage_harness import (
     sample,
     used,
 )
-from tests.support.readings import (
-    MadeUpObjects,
-    Reply,
-    ScriptedPrometheus,
-    reply,
-)
+from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, reply
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.errors import PrometheusError

@@ -6,12 +6,7 @@ import pytest
 
 from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-from adapter.metrics.readings.answering.waiting_requests import (
-    NO_PROMETHEUS,
-    Awaited,
-    WaitingRequests,
-    limits_of,
-)
+from adapter.metrics.readings.answering.waiting_requests import NO_PROMETHEUS, Awaited, WaitingRequests, limits_of
 from adapter.metrics.readings.readings_settings import ReadingSettings
 
 SETTINGS = ReadingSettings()

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.metrics.readings.answers import BySelector
-from tests.support.readings import (
-    Harness,
-    MadeUpObjects,
-    Reply,
-    ScriptedPrometheus,
-    make_harness,
-    reply,
-)
+from tests.support.readings import Harness, MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

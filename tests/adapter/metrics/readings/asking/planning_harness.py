@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.metrics.readings.answers import BySelector
-from tests.support.readings import (
-    Harness,
-    MadeUpObjects,
-    reply,
-)
+from tests.support.readings import Harness, MadeUpObjects, reply
 
 if TYPE_CHECKING:
     from tests.support.readings import Reply

@@ -32,14 +32,7 @@ from tests.adapter.metrics.readings.asking.planning_harness import (
     refuse_wide,
     wide,
 )
-from tests.support.readings import (
-    PODS_RULES,
-    MadeUpObjects,
-    ScriptedPrometheus,
-    Threads,
-    make_harness,
-    reply,
-)
+from tests.support.readings import PODS_RULES, MadeUpObjects, ScriptedPrometheus, Threads, make_harness, reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sized

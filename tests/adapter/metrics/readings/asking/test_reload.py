@@ -17,14 +17,7 @@ from tests.adapter.metrics.readings.asking.planning_harness import (
     refuse_wide,
     wide,
 )
-from tests.support.readings import (
-    PODS_RULES,
-    ScriptedPrometheus,
-    Threads,
-    make_harness,
-    reply,
-    rulebook_of,
-)
+from tests.support.readings import PODS_RULES, ScriptedPrometheus, Threads, make_harness, reply, rulebook_of
 
 if TYPE_CHECKING:
     from tests.support.readings import Reply

@@ -21,13 +21,7 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from tests.adapter.metrics.readings.explain.explaining import RULES, resolve
-from tests.support.readings import (
-    FakeClock,
-    MadeUpObjects,
-    ScriptedPrometheus,
-    reply,
-    rulebook_of,
-)
+from tests.support.readings import FakeClock, MadeUpObjects, ScriptedPrometheus, reply, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

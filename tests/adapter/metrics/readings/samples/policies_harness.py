@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.foundation.sources.prometheus.errors import (
-    PrometheusError,
-    PrometheusUnreachableError,
-)
+from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusUnreachableError
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
-from tests.support.readings import (
-    START,
-    Harness,
-    Reply,
-    ScriptedPrometheus,
-    make_harness,
-    reply,
-)
+from tests.support.readings import START, Harness, Reply, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.selectors import parse_selector
-from adapter.foundation.sources.prometheus.errors import (
-    PrometheusError,
-    PrometheusTimeoutError,
-    QueryRefusedError,
-)
+from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
 from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import (
@@ -40,15 +36,7 @@ from tests.adapter.metrics.readings.samples.policies_harness import (
     rules,
     scripted,
 )
-from tests.support.readings import (
-    START,
-    Harness,
-    MadeUpObjects,
-    Reply,
-    Threads,
-    make_harness,
-    reply,
-)
+from tests.support.readings import START, Harness, MadeUpObjects, Reply, Threads, make_harness, reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

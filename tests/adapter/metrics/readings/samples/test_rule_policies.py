@@ -9,13 +9,7 @@ import pytest
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from tests.adapter.metrics.readings.samples.policies_harness import ask, ask_external, harness_of, pod, rules, scripted
-from tests.support.readings import (
-    Harness,
-    ScriptedPrometheus,
-    make_harness,
-    reply,
-    rulebook_of,
-)
+from tests.support.readings import Harness, ScriptedPrometheus, make_harness, reply, rulebook_of
 
 
 class TestRefresh:

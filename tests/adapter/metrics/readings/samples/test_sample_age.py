@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.sources.prometheus.errors import (
-    PrometheusError,
-    QueryRefusedError,
-)
+from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
 from adapter.metrics.readings.answers import ByName, BySelector, ObjectsAnswer
-from adapter.metrics.readings.errors import (
-    NoDataUncertainError,
-    PartialAnswerError,
-    ReadingError,
-    SampleTooOldError,
-)
+from adapter.metrics.readings.errors import NoDataUncertainError, PartialAnswerError, ReadingError, SampleTooOldError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.requests import Row
 from tests.adapter.metrics.readings.samples.policies_harness import (
@@ -31,13 +23,7 @@ from tests.adapter.metrics.readings.samples.policies_harness import (
     rules,
     scripted,
 )
-from tests.support.readings import (
-    Reply,
-    ScriptedPrometheus,
-    make_harness,
-    reply,
-    rulebook_of,
-)
+from tests.support.readings import Reply, ScriptedPrometheus, make_harness, reply, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

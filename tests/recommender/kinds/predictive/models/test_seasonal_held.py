@@ -10,12 +10,7 @@ import pytest
 from recommender.kinds.predictive.choice.auto import capacity_of
 from recommender.kinds.predictive.forecast import Model, no_fit
 from recommender.kinds.predictive.models.seasonal import SEASONAL, SEASONAL_HELD
-from recommender.kinds.predictive.simulation.serving import (
-    FleetSettings,
-    desired_replicas,
-    needed_replicas,
-    simulate,
-)
+from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, needed_replicas, simulate
 from tests.support.load import TASK, daily_load, history_of
 
 DAY_STEPS = 288

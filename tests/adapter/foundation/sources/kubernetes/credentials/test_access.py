@@ -23,11 +23,7 @@ from adapter.foundation.sources.kubernetes.credentials.access import (
     package_transport,
 )
 from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
-from adapter.foundation.sources.kubernetes.errors import (
-    ConfigurationError,
-    UnauthorizedError,
-    UnreachableError,
-)
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError, UnauthorizedError, UnreachableError
 from demo.machine.certificates import Authority
 from tests.adapter.foundation.sources.kubernetes.client_documents import PODS, kind_of
 from tests.support.fake_apiserver import TOKEN, FakeApiServer

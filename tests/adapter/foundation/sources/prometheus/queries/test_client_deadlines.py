@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.sources.prometheus.errors import (
-    PrometheusTimeoutError,
-    PrometheusUnreachableError,
-)
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from demo.machine.ports import free_port
 from tests.adapter.foundation.sources.prometheus.asking_client import GIVE_UP_SECONDS, HEAD, ONE, ClientOf, ask
 from tests.support.raw_server import Peer, raw_server

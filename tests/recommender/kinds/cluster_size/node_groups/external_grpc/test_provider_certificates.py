@@ -14,10 +14,7 @@ from demo.machine.certificates import Authority
 from recommender.kinds.cluster_size.node_groups.external_grpc.certificate_files import CertificateFilesError
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
 from recommender.kinds.cluster_size.node_groups.external_grpc.provider import ExternalGrpcProvider
-from tests.recommender.kinds.cluster_size.node_groups.external_grpc.harnesses import (
-    settings,
-    two_groups,
-)
+from tests.recommender.kinds.cluster_size.node_groups.external_grpc.harnesses import settings, two_groups
 from tests.support.grpc_provider import GrpcProvider
 
 if TYPE_CHECKING:
