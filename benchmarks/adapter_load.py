@@ -11,7 +11,6 @@ memory: it asks Prometheus once for each request (`live_adapter`), at a rate tha
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -26,12 +25,14 @@ from benchmarks.adapter_stage import CHECKOUT, backdrop, is_scraped, product, re
 from benchmarks.aggregator_client import LoadPlan
 from benchmarks.cores import Cores, on
 from benchmarks.fleet_of_pods import Fleet
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.tally import Outcome
 from demo.machine.processes import ProcessFailedError, start
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
@@ -194,7 +195,7 @@ def _row(stage: Backdrop, adapter: RunningAdapter, load: Load, plan: LoadPlan, p
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--hpas", type=between(1, 90_000), default=10_000, help="apps, each with an HPA")
     parser.add_argument("--seconds", type=between(1, 3600), default=60, help="how long each load is measured")
     parser.add_argument("--rate", type=between(1, 10_000), help="requests a second (default: HPAS / 15)")
@@ -202,20 +203,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pods-per-app", type=between(1, 1000), default=5)
     parser.add_argument("--connections", type=between(1, 500), default=25, help="connections of the client")
     parser.add_argument("--scrape-seconds", type=between(1, 60), default=15, help="Prometheus's scrape interval")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
-
-
-def between(least: int, most: int) -> Callable[[str], int]:
-    """Return a function that reads a whole number of this range from the command line."""
-
-    def number(text: str) -> int:
-        value = int(text)
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{value} is not between {least} and {most}")
-        return value
-
-    return number
 
 
 if __name__ == "__main__":

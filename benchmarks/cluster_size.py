@@ -11,7 +11,6 @@ from the optimum, which an exact solver finds.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import sys
@@ -28,6 +27,7 @@ from adapter.foundation.objects.selectors import parse_selector
 from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections
 from benchmarks.cluster_objects import GROUP_LABEL, GROUPS, ClusterPlan, cores_of, write_cluster
 from benchmarks.named_groups import named_group_rows
+from benchmarks.options import command_line
 from benchmarks.packing_gaps import gap_rows, peer_estimate
 from benchmarks.report import report
 from benchmarks.running import run
@@ -71,7 +71,7 @@ class _Settings:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if a result is wrong."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=150_000)
     parser.add_argument("--pending", type=int, default=1000)
@@ -80,7 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--file-megabytes", type=int, default=0, help="size of the file that is read, at least")
     parser.add_argument("--gaps", type=int, default=0, help="how many small clusters an exact solver checks")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     plan = ClusterPlan(options.nodes, options.pods, options.pending)
     settings = _Settings(plan, options.times, options.file_megabytes, options.gaps)

@@ -13,7 +13,6 @@ It needs the programs that `make e2e` builds, and Linux namespaces.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -24,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import control_plane_discovery as discovery
-from benchmarks.adapter_load import between
 from benchmarks.control_plane_audit import asked_by_adapter, asked_by_hpas
 from benchmarks.control_plane_fleet import RULE, App, deployed, fleet, told
 from benchmarks.control_plane_stage import (
@@ -37,11 +35,13 @@ from benchmarks.control_plane_stage import (
     installed,
     standing,
 )
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from tests.e2e.controlplane.cluster import KubectlError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.control_plane_discovery import Timed
@@ -232,13 +232,12 @@ def _resources(stage: Stage) -> int | None:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--hpas", type=between(1, 1000), default=200, help="apps, each with one pod and an HPA")
     parser.add_argument("--seconds", type=between(15, 3600), default=60, help="how long the HPAs are measured")
     parser.add_argument(
         "--metrics", type=between(2, 50_000), default=5_000, help="metrics that are listed, an even number"
     )
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 

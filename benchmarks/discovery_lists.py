@@ -11,7 +11,6 @@ Every answer is checked, and latency counts from the moment at which the request
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from benchmarks.aggregator_client import LoadPlan
 from benchmarks.cores import Cores, on
 from benchmarks.discovery_client import DiscoveryPlan, Found, Stream, StreamClient
 from benchmarks.fleet_of_pods import Fleet
+from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.tally import Outcome
@@ -37,6 +37,7 @@ from demo.machine.processes import ProcessFailedError, start
 from demo.machine.prometheus import running_prometheus
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from benchmarks.adapter_stage import RunningAdapter
@@ -307,13 +308,12 @@ def _row(name: str, outcome: Outcome, found: Found | None, progress: Progress) -
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--metrics", type=int, default=5000, help="metrics that are listed at least")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long is measured")
     parser.add_argument("--hpa-rate", type=float, default=100.0, help="requests of HPAs a second")
     parser.add_argument("--every", type=float, default=0.25, help="seconds between two rounds of discovery")
     parser.add_argument("--relist-seconds", type=int, default=5, help="how often the adapter looks for series")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     if not (options.metrics >= METRICS_A_NAME and min(options.seconds, options.hpa_rate, options.every) > 0):
         parser.error(f"at least {METRICS_A_NAME} metrics, and times and rates above 0, are needed")

@@ -12,14 +12,12 @@ nothing.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from adapter.nodes.model.scheduling_settings import PolicyName
-from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, on
 from benchmarks.feasible_nodes import names_in_a_request
@@ -27,6 +25,7 @@ from benchmarks.judging import WrongAnswerError
 from benchmarks.kept_connection import KeptConnection, get, measured, post, row_of
 from benchmarks.node_watcher import Extent, add_row_seconds, until_filled
 from benchmarks.nodes_stage import PODS_OF_A_NODE, START_SECONDS, nodes_stage, running_floor, running_nodes
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.score_answers import POD_LIMIT_CORES, POD_REQUEST_CORES, ScoreJudge
@@ -34,6 +33,7 @@ from benchmarks.scripted_cluster import node, node_name
 from benchmarks.usage import usage
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
     from benchmarks.kept_connection import Answer
@@ -216,15 +216,12 @@ def extender_arguments(size: int) -> bytes:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--names", type=between(2, 20_000), default=5000, help="nodes, and names in a request")
     parser.add_argument(
         "--requests", type=between(20, 100_000), default=5000, help="of the floor; a fifth for each row"
     )
     add_row_seconds(parser)
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 

@@ -12,7 +12,6 @@ every two days, are not part of it.
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import sys
@@ -33,6 +32,7 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from benchmarks.load_answers import load_answers
+from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.tally import quantile
@@ -131,11 +131,10 @@ class _Spent:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if a target had no value."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--series", type=int, default=10_000)
     parser.add_argument("--ticks", type=int, default=10)
     parser.add_argument("--model", default=ALL, choices=(ALL, ModelName.HEADROOM.value, *SERVING_MANY))
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     settings = Settings(options.series, options.ticks, options.model)
     return run(NAME, options.output, lambda progress: measure(settings, progress))

@@ -15,7 +15,6 @@ growth by jumps and steps, cycles that stop and resume, and histories of less th
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -28,6 +27,7 @@ from benchmarks.forecast_goals import as_goals
 from benchmarks.forecast_replay import replayed
 from benchmarks.kept_forecasts import KeptForecasts, SharedFits
 from benchmarks.made_traces import CHANGING, MADE
+from benchmarks.options import command_line
 from benchmarks.recorded_traces import TraceMissingError, missing_message, recordings_in
 from benchmarks.report import report
 from benchmarks.running import run
@@ -84,7 +84,7 @@ class Settings:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status."""
     names = [each.name for each in MODELS]
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--traces", type=Path, default=TRACES, help="the folder of the recorded traces")
     parser.add_argument("--trace", action="append", default=[], help="a trace by its name; default: all")
     parser.add_argument("--startup", action="append", type=float, default=[], help="seconds; default: 1, 3, 10, 30 min")
@@ -99,7 +99,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plots", type=Path, help="a folder for a page of each trace")
     parser.add_argument("--parts", type=Path, help="a folder for each row, from which a later run goes on")
     parser.add_argument("--forecasts", type=Path, help="a folder for forecasts, which later runs do not make again")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     given = parser.parse_args(arguments)
     settings = Settings(
         given.traces,

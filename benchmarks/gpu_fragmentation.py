@@ -8,7 +8,6 @@ shown beside the measured ones.
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from benchmarks.gpu_cluster import UNTIL_PERCENT, ClusterError, allocated_percen
 from benchmarks.gpu_lists import WHOLE_MILLI, ListError, arrivals, read_nodes, read_pods
 from benchmarks.gpu_plot import PlotError, write_plot
 from benchmarks.gpu_policies import policies
+from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 
@@ -57,7 +57,7 @@ class Settings:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 2 for lists that cannot be used."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--nodes", type=Path, required=True, help="CSV with the columns sn,cpu_milli,memory_mib,gpu")
     parser.add_argument(
         "--pods", type=Path, required=True, help="CSV with the columns name,cpu_milli,memory_mib,num_gpu,gpu_milli"
@@ -65,7 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shuffles", type=_at_least_one, default=10, help="orders of arrival; default 10")
     parser.add_argument("--seed", type=int, default=0, help="of the first order; default 0")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw allocation against arrivals")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
 
     def measured(progress: Progress) -> Report:

@@ -7,7 +7,6 @@ times with `--version`; a row has an error for each start that failed.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.cluster_stage import CHECKOUT, temporary_folder
+from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from demo.machine.processes import ProcessFailedError
@@ -45,9 +45,8 @@ _PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--starts", type=int, default=5, help="how many starts make a row")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(NAME, options.output, lambda progress: measure(options.starts, progress))
 

@@ -11,7 +11,6 @@ and `predicted-load-packing`. It needs the programs that `make e2e` builds, and 
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import threading
@@ -27,8 +26,8 @@ from adapter.nodes.extender.handlers import Extender
 from adapter.nodes.model.day import SLOTS
 from adapter.nodes.model.scheduling_settings import PolicyName, SchedulingSettings
 from adapter.nodes.placement.pending_pod import OwnerSelectors, pending_pod
-from benchmarks.adapter_load import between
 from benchmarks.control_plane_stage import NotPreparedError, enter_network
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.simulated_nodes import CORES_MILLI, HISTORY, NODES, minutes_over, simulated_nodes
@@ -42,6 +41,7 @@ from tests.e2e.nodes.load_aware import scheduler_configuration
 from tests.e2e.support.recommenders import POOL
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from adapter.foundation.web.routes import Route
@@ -204,13 +204,10 @@ def _extender(host: str, policy: PolicyName | None) -> Iterator[_ExtenderServer]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--days", type=between(1, 100), default=10, help="days, each of its own seed")
     parser.add_argument("--pods", type=between(1, 300), default=120, help="batch pods of a day")
     parser.add_argument("--seed", type=between(0, 1_000_000), default=0, help="of the first day")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 

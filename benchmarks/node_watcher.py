@@ -12,7 +12,6 @@ Prometheus is measured with a real one, for fewer nodes.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from dataclasses import dataclass
@@ -21,13 +20,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.nodes.state_file.state_file import SAMPLES, StateFile
-from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, on
 from benchmarks.judging import WrongAnswerError
 from benchmarks.kept_connection import get, measured, row_of
 from benchmarks.node_query_cost import query_cost_row
 from benchmarks.nodes_stage import PODS_OF_A_NODE, START_SECONDS, fetched, nodes_stage, running_floor, running_nodes
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.scripted_cluster import node_name
@@ -35,6 +34,7 @@ from benchmarks.usage import usage
 from benchmarks.watcher_answers import WatcherJudge
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
@@ -274,14 +274,11 @@ def add_row_seconds(parser: argparse.ArgumentParser) -> None:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--nodes", type=between(1, 20_000), default=5000, help="nodes, each with ten pods")
     parser.add_argument("--requests", type=between(5, 100_000), default=3000, help="of each form that is small")
     add_row_seconds(parser)
     parser.add_argument("--seconds", type=float, default=90.0, help="how long refreshes are measured")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 

@@ -8,7 +8,6 @@ values.
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.options import between, command_line
 from benchmarks.progress import Progress
 from benchmarks.report import as_json, as_text, report
 from demo.machine.processes import ProcessFailedError
@@ -25,6 +25,7 @@ from tests.support.plan_samples import prometheus_with_samples
 from tests.support.plan_trials import CLUSTER_EXTERNAL, EXTERNAL, NODES, PODS, Field, Tally, try_refused, try_template
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from benchmarks.report import Row
@@ -91,18 +92,12 @@ def _row(name: str, tally: Tally, seconds: float) -> Row:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
-    parser.add_argument("--expressions", type=_positive, default=2000, help="random templates for each kind of metric")
+    parser = command_line(NAME, __doc__)
+    parser.add_argument(
+        "--expressions", type=between(1, 10_000_000), default=2000, help="random templates for each kind of metric"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not a positive number")
-    return value
 
 
 if __name__ == "__main__":

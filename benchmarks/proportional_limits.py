@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cluster_stage import HEARTBEATS_PER_SECOND, scripted_api_server, temporary_folder
 from benchmarks.cores import Cores, on
 from benchmarks.limited_group import limited_group
+from benchmarks.options import command_line
 from benchmarks.peer_manifests import PEER_MANIFESTS, PeerManifest
 from benchmarks.report import report
 from benchmarks.running import run
@@ -56,15 +57,12 @@ _VALUE = re.compile(r"^tidewatch_recommended_replicas\{[^}]*\} (\S+)$", re.MULTI
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if a row has an error."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--seconds", type=float, default=30.0, help="how long each row is measured")
     parser.add_argument(
         "--limits", action=argparse.BooleanOptionalAction, default=True, help="start within limits, too"
     )
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(NAME, options.output, lambda progress: measure(options.nodes, options.seconds, options.limits, progress))
 

@@ -6,7 +6,6 @@ second. Every answer must be the one that the metric demands.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import http.server
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapter.commands.program import PROGRAM
+from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.usage import usage
@@ -41,11 +41,10 @@ FULL = 503
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--sidecars", type=int, default=10)
     parser.add_argument("--series", type=int, default=1000, help="series of the application, besides the metric")
     parser.add_argument("--seconds", type=int, default=30)
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(
         NAME,

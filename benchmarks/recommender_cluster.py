@@ -8,7 +8,6 @@ an error if the recommendation does not fit the cluster's size.
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 import sys
@@ -22,6 +21,7 @@ import yaml
 
 from benchmarks.cluster_stage import CHECKOUT, HEARTBEATS_PER_SECOND, scripted_api_server, temporary_folder
 from benchmarks.cores import Cores, on
+from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.usage import usage
@@ -29,6 +29,7 @@ from demo.machine.ports import free_port
 from demo.machine.processes import start
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from benchmarks.progress import Progress
@@ -186,14 +187,11 @@ def _decisions(port: int) -> tuple[float, float]:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--services", type=int, default=50_000)
     parser.add_argument("--seconds", type=float, default=30.0, help="how long each row is measured")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.selectors import parse_selector
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from benchmarks.made_past import PastPlan, made_past
+from benchmarks.options import command_line
 from benchmarks.report import as_json, as_text, report
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
 from recommender.replay.assumptions import Assumptions, outlook_of
@@ -41,12 +41,11 @@ GROUPS: Final = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay a generated past with each policy on one core; print a row for each."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--days", type=float, default=30.0)
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--policies", type=int, default=1, help="how many; 0 for all (default: the configured one)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     values = parser.parse_args(arguments)
     past = made_past(PastPlan(values.days, values.nodes, values.seed))
     with rare_collections():  # as the command does

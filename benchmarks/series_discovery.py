@@ -10,7 +10,6 @@ look-ups, one after another (`relists`). Every answer is checked.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -21,10 +20,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchmarks.adapter_load import between
 from benchmarks.adapter_stage import CHECKOUT, running_adapter
 from benchmarks.cluster_of_series import Cluster
 from benchmarks.cores import Cores, on
+from benchmarks.options import between, command_line
 from benchmarks.prober import RESOURCES, ProbePlan, Requester
 from benchmarks.report import report
 from benchmarks.running import run
@@ -34,6 +33,7 @@ from benchmarks.watched_adapter import WATCH_FILE, seconds_of
 from demo.machine.processes import ProcessFailedError, start
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
@@ -287,12 +287,11 @@ def _memory(adapter: RunningAdapter) -> dict[str, Cell]:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--series", type=between(1, 2_000_000), default=200_000, help="series in Prometheus, about")
     parser.add_argument("--seconds", type=between(1, 3600), default=30, help="how long answers are timed in each phase")
     parser.add_argument("--starts", type=between(1, 20), default=3, help="how often a fresh adapter is timed")
     parser.add_argument("--scrape-seconds", type=between(1, 60), default=30, help="Prometheus's scrape interval")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 

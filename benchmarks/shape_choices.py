@@ -7,7 +7,6 @@ bound of their linear program.
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -15,6 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.made_past import START, pod_kind
+from benchmarks.options import command_line
 from benchmarks.report import as_json, as_text, report
 from recommender.shapes.catalogue import candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, cheapest_machines
@@ -57,11 +57,10 @@ class _Gaps:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Choose shapes of generated catalogues; print a row for each kind of comparison."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--catalogues", type=int, default=20, help="catalogues of 8 shapes")
     parser.add_argument("--large", type=int, default=5, help="catalogues of 200 shapes")
     parser.add_argument("--pods", type=int, default=40, help="pods of each peak")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     values = parser.parse_args(arguments)
     rows = [_small(values.catalogues, values.pods, most) for most in (2, 3)]
     rows += [_large(values.large, values.pods)] if values.large else []

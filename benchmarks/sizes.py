@@ -6,7 +6,6 @@ The command itself queries a stand-in for Prometheus, for a quarter, half and al
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -14,6 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.size_answers import size_answers
@@ -31,9 +31,8 @@ _COMMAND: Final = "from recommender.commands.main import main; main()"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--workloads", type=int, default=5_000)
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(NAME, options.output, lambda progress: measure(options.workloads, progress))
 

@@ -9,12 +9,12 @@ as those of a real cluster.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.forecast_traces import TRACES
+from benchmarks.options import command_line
 from benchmarks.recorded_traces import TraceMissingError
 from benchmarks.recorded_usage import recorded_usage
 from benchmarks.report import report
@@ -24,6 +24,7 @@ from benchmarks.sized_workloads import made_usage
 from recommender.kinds.resources.backtest.policies import OURS, POLICIES
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from benchmarks.progress import Progress
@@ -36,13 +37,12 @@ _SEED: Final = 27
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--containers", type=int, default=600, help="of each kind of usage")
     parser.add_argument("--days", type=int, default=HISTORY_DAYS + 8, help=f"{HISTORY_DAYS} of them only as history")
     parser.add_argument("--seed", type=int, default=_SEED)
     parser.add_argument("--traces", type=Path, default=TRACES, help="the folder of the recorded traces")
     parser.add_argument("--made", action="store_true", help="judge made usage alone")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     if options.days <= HISTORY_DAYS:
         parser.error(f"--days {options.days} leaves no day to judge: write {HISTORY_DAYS + 1} or more")

@@ -8,7 +8,6 @@ the same adapter, a moment before.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import ssl
 import statistics
@@ -24,10 +23,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchmarks import discovery_lists
-from benchmarks.adapter_load import between
 from benchmarks.adapter_stage import CHECKOUT
 from benchmarks.aggregator_client import LoadPlan
 from benchmarks.cores import Cores, on
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.slow_clients import SlowClientsOutcome, SlowClientsPlan
@@ -35,6 +34,7 @@ from benchmarks.tally import Outcome
 from demo.machine.processes import start
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from benchmarks.adapter_stage import Backdrop, RunningAdapter
@@ -233,7 +233,7 @@ class ReadyProbes:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser = command_line(NAME, __doc__)
     parser.add_argument(
         "--list-bytes", type=between(2048, 10_000_000), nargs="+", default=[82_000, 2_000_000], help="sizes of the list"
     )
@@ -241,7 +241,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--heads", type=between(1, 3000), default=1000, help="clients whose heads do not end")
     parser.add_argument("--seconds", type=between(1, 3600), default=30, help="how long each row is measured")
     parser.add_argument("--rate", type=between(1, 10_000), default=667, help="requests of HPAs a second")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 

@@ -9,7 +9,6 @@ image, so the first start of a row may take longer.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ import msgspec
 
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.nodes_stage import COMPILED_MODULES
+from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.start_stage import ENTRIES, MOST_TRIES, NODES, SERVERS, TAKEN, Ports, start_stage
@@ -53,11 +53,8 @@ class StartCost:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if a start failed."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--starts", type=int, default=5, help="how many starts make a row")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(NAME, options.output, lambda progress: measure(options.starts, progress))
 

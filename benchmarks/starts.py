@@ -9,7 +9,6 @@ another status than 0.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import re
 import signal
@@ -25,8 +24,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import CHECKOUT, temporary_folder
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.scripted_prometheus import METRIC
@@ -75,13 +74,10 @@ class StartOutcome:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if a worker died or a start failed."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--starts", type=between(1, 100_000), default=400, help="how many servers are started")
     parser.add_argument("--load", type=between(0, 1000), default=10, help="how many processes calculate beside them")
     parser.add_argument("--at-once", type=between(1, 100), default=4, help="how many servers start at a time")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(NAME, options.output, lambda progress: measure(options.starts, options.load, options.at_once, progress))
 

@@ -9,7 +9,6 @@ without changes takes. Each row is measured in a process of its own.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import multiprocessing
 import os
@@ -30,7 +29,7 @@ from adapter.commands.serve.rule_objects import RuleObjectLoader
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyMeta, AnyObjectForm
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.time.pace import Pace
-from benchmarks.adapter_load import between
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.usage import usage
@@ -162,10 +161,9 @@ KINDS: Final[dict[str, Callable[[], Harness]]] = {"Recommendation": Recommendati
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tenant_objects", description=__doc__)
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--objects", type=between(NAMESPACES, 20_000), default=2_000, help="of all namespaces")
     parser.add_argument("--beyond", type=between(0, 100_000), default=20_000, help="of the namespace beyond its quota")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(NAME, options.output, partial(measure, options.objects, options.beyond))
 

@@ -11,7 +11,6 @@ queries (`scripted_prometheus`). Each row has a target and the measured result:
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import sys
@@ -29,6 +28,7 @@ import msgspec
 
 from benchmarks.adapter_stage import Standing, running_adapter
 from benchmarks.cores import Cores
+from benchmarks.options import command_line
 from benchmarks.prober import Requester
 from benchmarks.report import report
 from benchmarks.running import run
@@ -110,11 +110,8 @@ class Place:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if a target is missed."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--only", choices=sorted(ROWS), action="append", help="measure only this; may be repeated")
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(NAME, options.output, lambda progress: measure(options.only or list(ROWS), progress))
 

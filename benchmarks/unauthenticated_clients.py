@@ -18,7 +18,6 @@ slowdown there is due to the machine.
 
 from __future__ import annotations
 
-import argparse
 import ssl
 import sys
 import threading
@@ -28,13 +27,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, come_before_all_others, on
 from benchmarks.extender import PRIORITIZE, extender_arguments, judge_of
 from benchmarks.feasible_nodes import names_in_a_request
 from benchmarks.kept_connection import KeptConnection, get, measured, post, row_of
 from benchmarks.nodes_stage import nodes_stage, running_nodes
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.unauthenticated_load import UnauthenticatedPlan
@@ -44,6 +43,7 @@ from demo.machine.certificates import Authority
 from demo.machine.ports import free_port
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
@@ -232,9 +232,7 @@ def _plan(port: int, plain_port: int, further: int) -> UnauthenticatedPlan:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = command_line(NAME, __doc__)
     parser.add_argument("--nodes", type=between(2, 20_000), default=5000, help="nodes of the cluster")
     parser.add_argument("--seconds", type=between(1, 600), default=20, help="of each row")
     parser.add_argument(
@@ -249,7 +247,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--real-time", action="store_true", help="measure on a machine that is not idle; root or CAP_SYS_NICE may"
     )
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 
