@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,6 @@ from demo.machine.processes import ProcessFailedError, start
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from benchmarks.adapter_stage import RunningAdapter
     from benchmarks.progress import Progress
@@ -142,23 +141,15 @@ def started(stage: SeriesStage, progress: Progress) -> Row:
 def undisturbed(stage: SeriesStage, settings: Settings, progress: Progress) -> list[Row]:
     """Return how fast answers are without look-ups, while Prometheus is idle and while it is busy."""
     with _watched(stage, "quiet", NO_RELIST) as (adapter, watch_file):
-        return [
-            _probed(stage, adapter, watch_file, ("quiet", nullcontext()), settings, progress),
-            _probed(
-                stage,
-                adapter,
-                watch_file,
-                ("quiet-prometheus-busy", stage.asked_by_somebody_else()),
-                settings,
-                progress,
-            ),
-        ]
+        quiet = _probed("quiet", stage, adapter, watch_file, settings, progress)
+        with stage.asked_by_somebody_else():
+            return [quiet, _probed("quiet-prometheus-busy", stage, adapter, watch_file, settings, progress)]
 
 
 def relisting(stage: SeriesStage, settings: Settings, progress: Progress) -> Row:
     """Return how fast answers are while series are looked up all the time."""
     with _watched(stage, "relists", RELISTS) as (adapter, watch_file):
-        return _probed(stage, adapter, watch_file, ("relists", nullcontext()), settings, progress)
+        return _probed("relists", stage, adapter, watch_file, settings, progress)
 
 
 @contextmanager
@@ -193,18 +184,11 @@ def _names(body: bytes) -> frozenset[str]:
 
 
 def _probed(
-    stage: SeriesStage,
-    adapter: RunningAdapter,
-    watch_file: Path,
-    phase: tuple[str, AbstractContextManager[None]],
-    settings: Settings,
-    progress: Progress,
+    label: str, stage: SeriesStage, adapter: RunningAdapter, watch_file: Path, settings: Settings, progress: Progress
 ) -> Row:
-    label, meanwhile = phase
     began = time.monotonic() + LEAD_SECONDS
     ended = began + settings.seconds
     with ExitStack() as stack:
-        stack.enter_context(meanwhile)
         plans = _plans(stage, adapter, label, began, ended)
         probers = [stack.enter_context(_prober(stage, plan)) for plan in plans]
         progress.wait_until(began, f"{label}: connecting")

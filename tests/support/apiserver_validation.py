@@ -22,7 +22,7 @@ def _validate_lease(name: str, after: Json) -> None:
         raise invalid(LEASES, name, "spec.leaseTransitions: Invalid value: must be greater than or equal to 0")
     for key in ("acquireTime", "renewTime"):
         if spec.get(key) is not None and not _MICRO_TIME.fullmatch(spec[key]):
-            raise RefusedError(400, "BadRequest", f"spec.{key}: {spec[key]!r} is no MicroTime")
+            raise RefusedError(400, "BadRequest", f"spec.{key}: {spec[key]!r} is not a MicroTime")
 
 
 def validate(kind: Kind, name: str, after: Json, before: Json | None) -> None:
@@ -63,7 +63,7 @@ def _validate_event(name: str, after: Json) -> None:
         raise invalid(EVENTS, name, "type: Invalid value")
     for key in ("firstTimestamp", "lastTimestamp"):
         if not _TIME.fullmatch(after.get(key) or ""):
-            raise RefusedError(400, "BadRequest", f"{key}: {after.get(key)!r} is no Time")
+            raise RefusedError(400, "BadRequest", f"{key}: {after.get(key)!r} is not a Time")
 
 
 def _validate_secret(name: str, after: Json, before: Json | None) -> None:
