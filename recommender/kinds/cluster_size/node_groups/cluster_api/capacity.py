@@ -110,10 +110,9 @@ def _labels(one: JsonObject, template: JsonObject, stated: str) -> dict[str, str
     propagated = texts(one, "spec", "template", "metadata", "labels")
     found = {key: value for key, value in facts.items() if value}
     found |= {key: value for key, value in propagated.items() if _is_propagated(key)}
-    for entry in filter(None, (part.strip() for part in stated.split(","))):
-        key, _, value = entry.partition("=")
-        found[key] = value
-    return found
+    # As in Cluster Autoscaler, an entry without a value states no label.
+    entries = (entry.strip().partition("=") for entry in stated.split(","))
+    return found | {key: value for key, equals, value in entries if key and equals}
 
 
 def _is_propagated(key: str) -> bool:

@@ -81,6 +81,14 @@ def test_empty_and_zero_amounts_count_as_not_stated(nothing: str) -> None:
     assert str(from_template.node.allocatable["cpu"]) == "8"
 
 
+def test_an_entry_of_the_labels_without_a_value_states_no_label() -> None:
+    annotations = {**FROM_ZERO, f"{CAPACITY}labels": "zone=a,fast,empty="}
+    template = only(found(scalable(replicas=0, annotations=annotations))).template
+    assert template is not None
+    stated = {key: value for key, value in template.node.labels.items() if "/" not in key}
+    assert stated == {"zone": "a", "empty": ""}, "a pod that needs the label `fast` would wait for a node without it"
+
+
 @pytest.mark.parametrize(
     ("extra", "problem"),
     [
