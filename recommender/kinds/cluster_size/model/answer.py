@@ -110,7 +110,7 @@ class UnschedulablePods:
     missing: str = ""
     """The label or resource that no group has, or the limit that is reached, in one sentence; empty with a `reason`."""
     is_left_out: bool = False
-    """Whether no node was sought for them, so that a group may be able to hold them."""
+    """Whether a group may be able to hold them: no node was sought for them, or only the limit of rounds is reached."""
 
 
 @dataclass(frozen=True, slots=True)

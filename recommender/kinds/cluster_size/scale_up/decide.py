@@ -227,12 +227,14 @@ def _left_pending(
         refused = {name: each[shape] for name, each in refusals.items() if each[shape]}
         small = {name: obstacle for name, obstacle in obstacles.items() if name not in refused}
         limits |= dict.fromkeys(obstacle.step for obstacle in small.values() if obstacle.step)
-        beyond_rounds.update(name for name, obstacle in small.items() if obstacle is _ROUNDS)
+        in_time = [name for name, obstacle in small.items() if obstacle is _ROUNDS]
+        beyond_rounds.update(in_time)
         reasons = {name: obstacle.reason for name, obstacle in small.items()}
         all_reasons = {**left_out, **{name: ", ".join(map(str, each)) for name, each in refused.items()}, **reasons}
         sentence = missing.sentence(shape, refused, reasons)
         names = pod_names(pods[shape])
-        found.append(UnschedulablePods(names, dict(sorted(all_reasons.items())), missing=sentence))
+        by_group = dict(sorted(all_reasons.items()))
+        found.append(UnschedulablePods(names, by_group, missing=sentence, is_left_out=bool(in_time)))
     return _LeftPending(tuple(found), tuple(limits), frozenset(beyond_rounds))
 
 

@@ -45,8 +45,8 @@ def _changed_groups(name: str, before: ClusterSizeAnswer, after: ClusterSizeAnsw
 
 
 def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAnswer) -> Iterator[TargetEvent]:
-    known = {pod for alike in (before.unschedulable if before is not None else ()) for pod in alike.pods}
-    new = [alike for alike in map(after.existing_pods, after.unschedulable) if not known.intersection(alike.pods)]
+    known = {pod for alike in _told(before) for pod in alike.pods}
+    new = [alike for alike in map(after.existing_pods, _told(after)) if not known.intersection(alike.pods)]
     for alike in [each for each in new if each.pods][:_MOST_PODS]:
         pod = alike.pods[0]
         target = TargetReference("v1", "Pod", pod.namespace, pod.name)
@@ -54,6 +54,11 @@ def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAns
         what = "no node is added for this pod" if alike.reason else "no node group can hold this pod"
         text = f"recommendation {name}: {what}{more}: {_reasons(alike)}"
         yield TargetEvent(target, "NoNodeGroupFits", text, is_warning=True, uid=pod.uid)
+
+
+def _told(answer: ClusterSizeAnswer | None) -> list[UnschedulablePods]:
+    """Return the pods that get no node, without those that only wait for a further round."""
+    return [each for each in (answer.unschedulable if answer else ()) if each.reason or not each.is_left_out]
 
 
 def _reasons(alike: UnschedulablePods) -> str:

@@ -75,6 +75,18 @@ def test_one_round_gives_the_single_decision_of_the_peer() -> None:
     assert (answer.unschedulable[0].groups["small"], answer.reasons["small"]) == (limit, limit)
 
 
+def test_pods_that_only_wait_for_a_further_round_do_not_count_as_pods_that_no_group_can_hold() -> None:
+    groups = [group("large", node_template=LARGE), group("small", node_template=SMALL)]
+    waiting = [
+        *pods(1, name="l", like=pod("l", scheduling=IN_LARGE)),
+        *pods(1, name="s", like=pod("s", scheduling=IN_SMALL)),
+        *pods(1, name="x", like=pod("x", "9")),
+    ]
+    answer = decided(situation(groups, pods=waiting), rounds=1, expanders=("priority",), priorities={1: ("large",)})
+    assert answer.increases == {"large": 1}
+    assert {alike.pods[0].name: alike.is_left_out for alike in answer.unschedulable} == {"s-0": True, "x-0": False}
+
+
 def test_if_a_group_is_full_the_next_one_gets_the_rest() -> None:
     groups = [group("a", max_size=1), group("b", max_size=5)]
     answer = decided(situation(groups, pods=pods(12)), expanders=("priority",), priorities={1: ("b",), 9: ("a",)})

@@ -67,12 +67,23 @@ def test_a_group_that_is_left_out_has_no_event() -> None:
 
 
 def test_the_event_of_a_pod_without_a_tried_group_states_only_the_reason() -> None:
-    gated = UnschedulablePods((PodName("shop", "x"),), {}, "it has a scheduling gate")
+    gated = UnschedulablePods((PodName("shop", "x"),), {}, "it has a scheduling gate", is_left_out=True)
     one = Record("w", "clusterSize", 1.0, Status.OK, "", details=ClusterSizeAnswer(unschedulable=(gated,)))
 
     [event] = events_of_sizes(None, one)
 
     assert event.message == "recommendation w: no node is added for this pod: it has a scheduling gate"
+
+
+def test_a_pod_has_an_event_once_no_group_can_hold_it_and_none_while_it_waits_for_a_further_round() -> None:
+    refused = record(3, "x")
+    answer = answer_of(refused)
+    assert answer is not None
+    waiting = tuple(replace(alike, is_left_out=True) for alike in answer.unschedulable)
+    waits = replace(refused, details=replace(answer, unschedulable=waiting))
+
+    assert list(events_of_sizes(None, waits)) == []
+    assert [str(event.target) for event in events_of_sizes(waits, refused)] == ["Pod shop/x"]
 
 
 def test_a_pod_that_does_not_exist_has_no_event() -> None:
