@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, cluster_size_settings, provider_name
+from recommender.kinds.cluster_size.model.size_settings import (
+    ClusterSizeSettings,
+    NodeGroupSources,
+    cluster_size_settings,
+    provider_name,
+)
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
@@ -18,10 +23,10 @@ def are_configured(configuration: Configuration) -> bool:
     return any(settings.node_groups.delete_nodes for name, settings in found.items() if name in scaling)
 
 
-def removal_rules(mark: RemovalMark, configuration: Configuration) -> ScaleDownSettings:
+def removal_rules(mark: RemovalMark, configuration: Configuration) -> ClusterSizeSettings:
     """Return the settings of a removal in the configuration in force, or the defaults if it has none."""
     found = cluster_size_settings(configuration.recommendations).get(mark.recommendation)
-    return ScaleDownSettings() if found is None else found.scale_down
+    return ClusterSizeSettings(NodeGroupSources()) if found is None else found
 
 
 def stopped_removal(mark: RemovalMark, configuration: Configuration) -> str:

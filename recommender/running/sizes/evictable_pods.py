@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.cluster.facts.objects import FactError, time_of
 from adapter.foundation.cluster.values.constraints import LocalVolume
 from adapter.foundation.cluster.values.state import ENDED_PHASES, ControllerReference
-from recommender.kinds.cluster_size.node_groups.fields import items, section, text, texts
+from recommender.kinds.cluster_size.node_groups.fields import items, text, texts, whole
 from recommender.kinds.cluster_size.scale_down.annotations import DAEMON_SET_POD, MIRROR_POD, SAFE_TO_EVICT
 from recommender.kinds.cluster_size.scale_down.drainability import is_replicated, lost_volume
+from recommender.kinds.cluster_size.scale_down.pod_kinds import LONG_TERMINATING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, ScaleDownSettings
 
+EVICTION_SECONDS: Final = 120.0
+"""How long evictions are tried (`--max-pod-eviction-time`)."""
 LONGEST_GRACE_SECONDS: Final = 600
 """The longest time that a pod may take to terminate (`--max-graceful-termination-sec`)."""
 
@@ -35,20 +39,37 @@ class EvictedPod:
         return f"{self.namespace}/{self.name}"
 
 
+def leaving_pods(
+    pods: Iterable[Mapping[str, Any]], settings: ClusterSizeSettings, since: float, waited: float
+) -> list[Mapping[str, Any]]:
+    """Return the pods that must leave a node whose removal began at `since`, in Unix seconds, `waited` seconds ago.
+
+    The others end with the node, have already ended, or should have ended long before the removal began: the kubelet of
+    a dead node ends no pods. Expendable pods keep no node, so they are waited for only while evictions are tried.
+    """
+    return [
+        pod
+        for pod in pods
+        if not _stays(pod)
+        and not _is_long_terminating(pod, since)
+        and (waited <= EVICTION_SECONDS or not _is_expendable(pod, settings))
+    ]
+
+
 def pods_to_evict(pods: Iterable[Mapping[str, Any]]) -> tuple[EvictedPod, ...]:
-    """Return the pods that must leave the node, without those that end with the node or have already ended."""
-    return tuple(_evicted_pod(pod) for pod in pods if not _stays(pod))
+    """Return the leaving pods of a node, as they are evicted."""
+    return tuple(map(_evicted_pod, pods))
 
 
-def obstacle_to(pods: Iterable[Mapping[str, Any]], rules: ScaleDownSettings) -> str:
-    """Return why one of the pods of a node forbids draining it; empty if none does.
+def obstacle_to(pods: Iterable[Mapping[str, Any]], settings: ClusterSizeSettings) -> str:
+    """Return why one of the leaving pods of a node forbids draining it; empty if none does.
 
     Until the node was cordoned, pods could still be bound to it that no decision has seen.
     """
     for pod in pods:
-        if _stays(pod) or text(pod, "metadata", "deletionTimestamp"):
+        if text(pod, "metadata", "deletionTimestamp") or _is_expendable(pod, settings):
             continue
-        why = _obstacle(pod, rules)
+        why = _obstacle(pod, settings.scale_down)
         if why:
             return f"{text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')} {why}"
     return ""
@@ -90,12 +111,11 @@ def eviction_of(pod: EvictedPod) -> dict[str, Any]:
 
 
 def _evicted_pod(pod: Mapping[str, Any]) -> EvictedPod:
-    grace = section(pod, "spec").get("terminationGracePeriodSeconds")
     return EvictedPod(
         namespace=text(pod, "metadata", "namespace"),
         name=text(pod, "metadata", "name"),
         uid=text(pod, "metadata", "uid"),
-        grace_seconds=min(grace, LONGEST_GRACE_SECONDS) if isinstance(grace, int) else 30,
+        grace_seconds=min(_grace_seconds(pod), LONGEST_GRACE_SECONDS),
         is_terminating=bool(text(pod, "metadata", "deletionTimestamp")),
     )
 
@@ -114,6 +134,25 @@ def _stays(pod: Mapping[str, Any]) -> bool:
         or is_of_daemon_set
         or text(pod, "status", "phase") in ENDED_PHASES
     )
+
+
+def _is_expendable(pod: Mapping[str, Any], settings: ClusterSizeSettings) -> bool:
+    return (whole(pod, "spec", "priority") or 0) < settings.expendable_pods_priority_cutoff
+
+
+def _is_long_terminating(pod: Mapping[str, Any], time: float) -> bool:
+    """Return whether the pod should have ended long before a time, by the rule of `is_long_terminating`."""
+    deleted, grace = text(pod, "metadata", "deletionTimestamp"), whole(pod, "metadata", "deletionGracePeriodSeconds")
+    try:
+        ends = time_of("deletionTimestamp", deleted)
+    except FactError:
+        return False
+    return ends + (_grace_seconds(pod) if grace is None else grace) + LONG_TERMINATING_SECONDS < time
+
+
+def _grace_seconds(pod: Mapping[str, Any]) -> int:
+    grace = whole(pod, "spec", "terminationGracePeriodSeconds")
+    return 30 if grace is None else grace
 
 
 def _controller(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:

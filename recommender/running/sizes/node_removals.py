@@ -24,9 +24,11 @@ from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed_outcome, send_write
 from recommender.running.sizes.evictable_pods import (
+    EVICTION_SECONDS,
     LONGEST_GRACE_SECONDS,
     EvictedPod,
     eviction_of,
+    leaving_pods,
     obstacle_to,
     pods_to_evict,
 )
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.writing import Fence, ListsAndCreates, Replaces
     from adapter.foundation.time.clock import Clock
-    from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.outputs.pending_writes import NodeRemoval
 
 _log = logging.getLogger(__name__)
@@ -62,8 +64,6 @@ _LEFT_OVER_STEPS: Final = 60
 """If no removal is configured, marks of an earlier configuration are looked for once in this many steps."""
 SETTLE_SECONDS: Final = 5.0
 """The minimum time between cordoning and deleting a node, so that pods that were being bound to it are seen."""
-EVICTION_SECONDS: Final = 120.0
-"""How long evictions are tried (`--max-pod-eviction-time`)."""
 _RETRY_SECONDS: Final = 5.0
 """Time after which a refused eviction is tried again."""
 _ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
@@ -82,7 +82,7 @@ class NodeRemovals:
     """Returns the state of the cluster, in which marked nodes are found as far as nodes are known."""
     stopped: Callable[[RemovalMark], str]
     """Returns why a removal must not continue, such as a changed configuration; empty if it may continue."""
-    rules: Callable[[RemovalMark], ScaleDownSettings]
+    rules: Callable[[RemovalMark], ClusterSizeSettings]
     """Returns the settings by which pods keep the node of a removal."""
     is_configured: Callable[[], bool]
     """Returns whether the configuration in force removes nodes at all."""
@@ -172,10 +172,10 @@ class NodeRemovals:
         if mark.deleting_since is not None:
             self._follow(node, mark, mark.deleting_since)
             return
-        pods = self._pods(name)
-        obstacle = self.stopped(mark) or obstacle_to(pods, self.rules(mark))
+        settings, waited = self.rules(mark), self._times.seconds_since(name, mark.since)
+        pods = leaving_pods(self._pods(name), settings, mark.since, waited)
+        obstacle = self.stopped(mark) or obstacle_to(pods, settings)
         left = pods_to_evict(pods)
-        waited = self._times.seconds_since(name, mark.since)
         is_ready = not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
         self._whole.note(name, is_drained=is_ready and not obstacle)
         obstacle = obstacle or self._whole.obstacle(mark, waited)

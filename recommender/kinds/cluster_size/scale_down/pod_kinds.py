@@ -10,7 +10,7 @@ from recommender.kinds.cluster_size.scale_down.annotations import DAEMON_SET_POD
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
 
-_LONG_TERMINATING_SECONDS: Final = 30.0
+LONG_TERMINATING_SECONDS: Final = 30.0
 """Time that a pod may take beyond its grace period before it no longer counts (`PodLongTerminatingExtraThreshold`)."""
 
 
@@ -33,4 +33,4 @@ def is_long_terminating(pod: ClusterPod, now: float) -> bool:
     """
     if pod.facts is None or pod.facts.deleted is None:
         return False
-    return pod.facts.deleted + pod.facts.grace_seconds + _LONG_TERMINATING_SECONDS < now
+    return pod.facts.deleted + pod.facts.grace_seconds + LONG_TERMINATING_SECONDS < now

@@ -13,7 +13,7 @@ from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import PROVIDER_API
-from recommender.kinds.cluster_size.model.size_settings import PluginGroups, ScaleDownSettings
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, PluginGroups
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
 from recommender.outputs.pending_writes import NodeRemoval, PendingWrite
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
@@ -142,7 +142,7 @@ class ProviderHarness:
     permits: bool = True
     stores: bool = True
     stopped: str = ""
-    rules: ScaleDownSettings = field(default_factory=ScaleDownSettings)
+    rules: ClusterSizeSettings = field(default_factory=lambda: ClusterSizeSettings(NodeGroupSources()))
     outcomes: list[ScaleOutcome] = field(default_factory=list)
     events: list[TargetEvent] = field(default_factory=list)
     counted: list[ScaleResult] = field(default_factory=list)

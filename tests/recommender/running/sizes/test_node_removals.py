@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError
 from recommender.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderInstance
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
-from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from recommender.outputs.scale_results import ScaleResult
 from recommender.running.sizes.removal_marks import REMOVAL
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
@@ -254,10 +254,57 @@ def test_a_pod_that_may_move_with_its_local_data_does_not_end_a_removal(annotati
     _with_local_data(harness)
     harness.api.pods["cache"]["metadata"]["annotations"] = {f"cluster-autoscaler.kubernetes.io/{annotation}": value}
     if not annotation:
-        harness.rules = ScaleDownSettings(skip_nodes_with_local_storage=False)
+        down = replace(harness.rules.scale_down, skip_nodes_with_local_storage=False)
+        harness.rules = replace(harness.rules, scale_down=down)
     harness.later(10)
     assert harness.api.evicted == ["cache"]
     assert [name for name, _ in harness.group.changes] == ["delete"]
+
+
+@pytest.mark.parametrize(
+    ("deleted", "phrase"),
+    [("1970-01-01T00:01:00Z", ""), ("1970-01-01T00:02:00Z", "shop/dead has not ended within")],
+    ids=["long over when the removal began", "over only since then"],
+)
+def test_only_a_pod_whose_end_was_long_overdue_when_the_removal_began_is_not_waited_for(
+    deleted: str, phrase: str
+) -> None:
+    """The kubelet of a dead node never ends its pods, so the removal would fail for ever."""
+    harness = ProviderHarness()
+    harness.api.add_pod("dead", "n2", deletionTimestamp=deleted)
+    harness.resize(1, "n2")
+    harness.later(800)
+    assert harness.api.evicted == []
+    assert [name for name, _ in harness.group.changes] == ([] if phrase else ["delete"])
+    assert [event.reason for event in harness.events] == (["RemovalFailed"] if phrase else ["NodeRemoved"])
+    assert phrase in harness.events[-1].message
+
+
+@pytest.mark.parametrize(
+    ("priority", "cutoff", "reason"),
+    [(-11, -10, "NodeRemoved"), (-10, -10, "RemovalFailed"), (-11, -20, "RemovalFailed")],
+)
+def test_a_pod_below_the_priority_cutoff_is_no_obstacle_to_a_removal(priority: int, cutoff: int, reason: str) -> None:
+    harness = ProviderHarness()
+    harness.rules = replace(harness.rules, expendable_pods_priority_cutoff=cutoff)
+    harness.api.add_pod("cheap", "n2", owner="")
+    harness.api.pods["cheap"]["spec"]["priority"] = priority
+    harness.resize(1, "n2")
+    harness.later(10)
+    assert [event.reason for event in harness.events] == [reason]
+    assert harness.api.evicted == (["cheap"] if reason == "NodeRemoved" else [])
+
+
+def test_a_pod_below_the_priority_cutoff_is_waited_for_no_longer_than_evictions_are_tried() -> None:
+    harness = ProviderHarness()
+    harness.api.add_pod("cheap", "n2")
+    harness.api.pods["cheap"]["spec"]["priority"] = -11
+    harness.api.budget = {"cheap"}
+    harness.resize(1, "n2")
+    harness.later(119)
+    assert harness.group.changes == []
+    harness.later(5)
+    assert harness.group.changes == [("delete", ["n2"])]
 
 
 @pytest.mark.parametrize("after_seconds", [0, 2, 6, 20])
