@@ -19,6 +19,20 @@ HELD_SECONDS: Final = 900.0
 only twice in that time instead of at each poll, and one that was removed does not hold the target for longer."""
 
 
+WHOLE_SECONDS: Final = 300.0
+"""For how long the series of a query must have been there until a smaller value is a smaller load in any case. A source
+that starts without data scrapes all of its targets in that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnswer(Observed[float]):
+    """The value of a query that may lack series, because it has fallen or because its source may have just started."""
+
+    whole_seconds: float = 0.0
+    """How long ago, in seconds, the query had some series but no more than now, as far as was looked up; at most
+    `WHOLE_SECONDS`. It is 0 if series are missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplacedSize:
     """A size that this process wrote, and that another recommender has replaced."""
@@ -107,7 +121,8 @@ class Inputs:
 
     cluster: ClusterState = field(default_factory=ClusterState)
     queries: Mapping[str, Observed[float] | Unknown] = field(default_factory=dict)
-    """Answers by PromQL text. They come from the default backend, or after `of_backend`, from the chosen backend."""
+    """Answers by PromQL text, each a QueryAnswer if it may lack series. They come from the default backend, or after
+    `of_backend`, from the chosen backend."""
     config_maps: Mapping[tuple[str, str], Observed[ConfigMapData | None] | Unknown] = field(default_factory=dict)
     """ConfigMaps by namespace and name; None if there is no such ConfigMap."""
     targets: Mapping[TargetReference, Observed[TargetState | None] | Unknown] = field(default_factory=dict)

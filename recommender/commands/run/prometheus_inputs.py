@@ -9,8 +9,10 @@ from adapter.foundation.sources.prometheus.backends.backend_telemetry import Bac
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
+from recommender.configuration.needs import queries_of
 from recommender.running.loads.load_service import LoadService
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
+from recommender.running.queries.followed_queries import FollowedQueries
 from recommender.running.usage.usage_service import UsageService
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class PrometheusInputs:
     """The services that ask Prometheus for the inputs of decisions."""
 
     queries: BackendQueries
+    followed: FollowedQueries
     loads: LoadService
     usage: UsageService
     telemetry: BackendTelemetry
@@ -38,13 +41,14 @@ class PrometheusInputs:
         """Adopt a configuration."""
         connections = connections_of(configuration)
         self.queries.use(connections)
+        self.followed.keep(queries_of(configuration))
         self.telemetry.keep(configuration.backends)
         self.loads.use(configuration)
         self.usage.use(configuration, connections)
 
     def value(self, asked: AskedQuery) -> Observed[float] | Unknown:
         """Return the current value of a query; Unknown if the query does not have exactly one value."""
-        return self.queries.of(asked.backend, asked.source).value(asked.text)
+        return self.followed.value(asked)
 
     def keep_learning(self, context: WorkerContext) -> None:
         """Start the tasks that read the history of loads and of container usage, and learn from it."""
@@ -63,6 +67,7 @@ def prometheus_inputs(context: WorkerContext, parts: SharedServices, configurati
     queries_of_usage = _queries_until_stop(context, parts.pace, telemetry)
     found = PrometheusInputs(
         queries,
+        FollowedQueries(lambda asked: queries.of(asked.backend, asked.source)),
         LoadService(queries, configuration.state, context.registry, parts.clock, children.run),
         UsageService(queries_of_usage, configuration.state, parts.clock),
         telemetry,

@@ -19,6 +19,7 @@ from recommender.kinds.proportional.facts import Facts, LastCounts
 from recommender.kinds.proportional.formulas import by_ratio, by_rungs
 from recommender.kinds.proportional.last_parameters import current_parameters
 from recommender.kinds.proportional.memory import restore_memory
+from recommender.kinds.proportional.missing_series import keep_size, partial_since
 from recommender.kinds.proportional.modes.bounds import SPREAD_REPLICAS, limits_of
 from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeSteps
 from recommender.kinds.proportional.modes.registry import steps_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.node_counts import NodeCounts
+    from adapter.foundation.cluster.values.state import Observed
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
 
@@ -145,9 +147,16 @@ class _Calculator:
         )
         if mode is None and not settings.drivers:
             return calculation
-        return self._with_replicas(calculation, drivers, memory, now)
+        return self._with_replicas(calculation, drivers, facts.answers, memory, now)
 
-    def _with_replicas(self, calculation: Calculation, drivers: Drivers, memory: Memory, now: float) -> Calculation:
+    def _with_replicas(
+        self,
+        calculation: Calculation,
+        drivers: Drivers,
+        answers: Sequence[Observed[float]],
+        memory: Memory,
+        now: float,
+    ) -> Calculation:
         own, ratio = restore_memory(calculation.own), self.settings.hysteresis_ratio
         steps = drivers.steps()
         trail = DriversTrail(steps.drivers)
@@ -157,13 +166,20 @@ class _Calculator:
             trail.hold(rungs, ratio)
         trail.limit(steps.limits)
         self._keep_quiet(trail, memory, now)
+        last = None if memory.last is None else memory.last.replicas
+        is_first = own.is_first_process or (memory.last is None and bool(answers))
+        since = partial_since(answers, own.partial_since, now, is_first_process=is_first)
+        hold = keep_size(trail, since, last, now)
+        if hold:
+            rungs = {driver: max(value, own.rungs.get(driver, value)) for driver, value in rungs.items()}
         return dataclasses.replace(
             calculation,
             value=Replicas(trail.value),
-            own=replace(own, rungs=rungs),
+            own=replace(own, rungs=rungs, partial_since=since, is_first_process=is_first),
             steps=tuple(trail.steps),
             limits=steps.limits,
             binding=trail.binding,
+            hold=hold,
         )
 
     def _keep_quiet(self, trail: SizeTrail, memory: Memory, now: float) -> None:

@@ -72,6 +72,8 @@ class Facts:
         self._now = now
         self._counts = counts
         self._times: list[float] = []
+        self.answers: list[Observed[float]] = []
+        """The answers to queries that were read."""
         self.seen: dict[str, float] = {}
         """The inputs that were read, by name."""
 
@@ -123,6 +125,8 @@ class Facts:
         if isinstance(fact, Unknown) and fact.is_refused:
             raise InputMissingError(f"{name} cannot be read: {fact.reason}", is_refused=True)
         value = self._known_fact(name, fact)
+        if isinstance(fact, Observed):
+            self.answers.append(fact)
         if not math.isfinite(value) or value < 0:
             raise CalculationError(f"{name} is {value:g}: correct the query so that it returns a number of 0 or more")
         return value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
-from recommender.decisions.memory import Count, KindMemory
+from recommender.decisions.memory import Count, KindMemory, Time
 
 
 class LastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -23,6 +24,28 @@ class ProportionalMemory(KindMemory, frozen=True, tag="proportional"):
     """The value that hysteresis holds, by driver."""
     sizes: dict[str, dict[str, dict[str, Count]]] = msgspec.field(default_factory=dict)
     """Sizes by container, section and resource, in millicores and in bytes; empty without the output `resize`."""
+
+    partial_since: Time | None = None
+    """Since when the query may lack series, in Unix seconds; None if it lacks none. This is never stored: after a
+    restart, it is looked up again."""
+    is_first_process: bool = False
+    """Whether this process decided the first size; never stored."""
+
+    def repaired(self, now: float) -> ProportionalMemory:
+        """Return the memory without a time after `now`."""
+        since = self.partial_since
+        return self if since is None or since <= now else replace(self, partial_since=now)
+
+    def prolonged(self, seconds: float) -> ProportionalMemory:
+        """Return the memory with a wait for missing series that ends later by this time."""
+        since = self.partial_since
+        return self if since is None else replace(self, partial_since=since + seconds)
+
+    @property
+    def stored(self) -> ProportionalMemory:
+        """Return the memory without what is known about the series of the query."""
+        is_same = self.partial_since is None and not self.is_first_process
+        return self if is_same else replace(self, partial_since=None, is_first_process=False)
 
     @property
     def shared(self) -> KindMemory | None:

@@ -11,6 +11,7 @@ from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
 from recommender.decisions.texts.times import CLOCK_SLACK_SECONDS
 from recommender.running.queries.sample_times import TimesQuery, must_search, times_of, times_query
+from recommender.running.queries.series_counts import has_all_series, series_query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,6 +103,17 @@ class QueryValues:
         asked = replace(times_query(query), needed=0)
         times = self._times(asked, (Sample({}, 0.0, newest),), newest - _MILLISECOND)
         return None if isinstance(times, Unknown) else newest - times[0]
+
+    def has_all_series(self, query: str, seconds: float) -> bool:
+        """Return whether the query has at least the series that it had that many seconds ago, when it had some.
+
+        This is not so if the numbers cannot be asked. A query of whose series nothing can be said counts as having all.
+        """
+        counts = series_query(query, seconds)
+        if not counts:
+            return True
+        found = self._query_samples(counts, None)
+        return isinstance(found, Observed) and has_all_series(found.value)
 
     def _times(self, asked: TimesQuery, samples: Sequence[Sample], at: float) -> list[float] | Unknown:
         """Return the time of each sample's data."""

@@ -71,14 +71,11 @@ def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
         # As in a readable query, a longer offset is intended: the value is one of another time.
         oldest = spelled_ranges(query, LOOK_BACK_SECONDS) + spelled_offsets(query, LOOK_BACK_SECONDS)
         return TimesQuery("", "", 0, 0, oldest, by, is_readable=False)
-    selectors = list(_selectors(tree))
-    now = [selector for selector in selectors if not _is_elsewhere(selector.timing)]
-    # If nothing else is read, a short offset only waits for late samples.
-    counted = now or [selector for selector in selectors if 0 < _delay_seconds(selector) <= LOOK_BACK_SECONDS]
+    counted = current_selectors(tree)
     longest = longest_range(tree, LOOK_BACK_SECONDS)
     if any(selector.alternatives for selector in counted):
         return TimesQuery("", "", 0, 0, longest, by, is_readable=False)
-    spelled = list(dict.fromkeys(map(_selector_text, counted)))
+    spelled = list(dict.fromkeys(map(selector_text, counted)))
     step = max(_LEAST_STEP_SECONDS, math.ceil(longest / _SEARCHES))
     return TimesQuery(
         _joined_times([f"timestamp({each})" for each in spelled], by),
@@ -90,6 +87,14 @@ def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
         longest,
         by,
     )
+
+
+def current_selectors(tree: Node) -> list[SelectorNode]:
+    """Return the selectors of a query that read current samples."""
+    selectors = list(_selectors(tree))
+    now = [selector for selector in selectors if not _is_elsewhere(selector.timing)]
+    # If nothing else is read, a short offset only waits for late samples.
+    return now or [selector for selector in selectors if 0 < _delay_seconds(selector) <= LOOK_BACK_SECONDS]
 
 
 def must_search(asked: TimesQuery, found: Iterable[Sample]) -> bool:
@@ -161,7 +166,8 @@ def _delay_seconds(selector: SelectorNode) -> float:
     return 0.0 if found is None else float(found[1])
 
 
-def _selector_text(selector: SelectorNode) -> str:
+def selector_text(selector: SelectorNode, seconds_earlier: float = 0.0) -> str:
+    """Return the PromQL of a selector of the samples that it reads, or of those that it read earlier."""
     named = [each.value for each in selector.matchers if (each.label, each.operator) == (_NAME, "=")]
     bare = named[0] if named and is_metric_name(named[0]) else ""
     matchers = [
@@ -169,7 +175,7 @@ def _selector_text(selector: SelectorNode) -> str:
         for each in selector.matchers
         if not bare or (each.label, each.operator, each.value) != (_NAME, "=", bare)
     ]
-    delay_milliseconds = round(1000 * _delay_seconds(selector))
+    delay_milliseconds = round(1000 * (_delay_seconds(selector) + seconds_earlier))
     offset = f" offset {delay_milliseconds}ms" if delay_milliseconds else ""
     return (f"{bare}{{{','.join(matchers)}}}" if matchers else bare) + offset
 

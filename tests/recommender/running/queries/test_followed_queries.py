@@ -1,0 +1,84 @@
+"""A value that has fallen says whether the query has all of its series; a value that has not costs no look-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.configuration.needs import AskedQuery
+from recommender.decisions.inputs import QueryAnswer
+from recommender.running.queries.followed_queries import FollowedQueries
+
+ASKED = AskedQuery("sum(load)")
+AT = 1_800_000_000.0
+YOUNG, OLD = -100.0, -1000.0
+
+
+@dataclass
+class Source:
+    """A source that has had all series since a time, and that records how far back it was asked."""
+
+    since: float
+    now: float = 0.0
+    answer: float | None = None
+    looked_up: list[float] = field(default_factory=list)
+
+    def value(self, _query: str) -> Observed[float] | Unknown:
+        return Unknown("it is down") if self.answer is None else Observed(self.answer, AT)
+
+    def has_all_series(self, _query: str, seconds: float) -> bool:
+        self.looked_up.append(seconds)
+        return self.now - seconds >= self.since
+
+
+def answers(source: Source, polls: list[tuple[float, float | None, float]]) -> list[float | None]:
+    """Return `whole_seconds` at each poll, None where there is none; a poll is a time, a value, and a new `since`."""
+    followed = FollowedQueries(lambda _asked: source, clock=lambda: source.now)
+    found: list[float | None] = []
+    for source.now, source.answer, source.since in polls:
+        answer = followed.value(ASKED)
+        found.append(answer.whole_seconds if isinstance(answer, QueryAnswer) else None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("polls", "whole_seconds", "looked_up"),
+    [
+        ([(0, 9.0, OLD), (10, 9.0, OLD), (20, 10.0, OLD)], [300, None, None], [300]),
+        ([(0, 9.0, OLD), (10, 5.0, OLD), (20, 5.0, OLD)], [300, 300, None], [300, 300]),
+        ([(0, 9.0, OLD), (10, 1.0, 5), (20, 1.0, 5), (310, 1.0, 5)], [300, 0, 0, 300], [300, 300, 300, 300]),
+        ([(0, 9.0, OLD), (10, 1.0, 5), (20, 9.0, 5), (30, 10.0, 5)], [300, 0, None, None], [300, 300]),
+        ([(0, 9.0, OLD), (10, None, 15), (20, 1.0, 15)], [300, None, 0], [300, 300]),
+        ([(0, 9.0, YOUNG), (10, 9.0, YOUNG), (20, 5.0, YOUNG)], [0, 10, 20], [300, 20]),
+        ([(0, 9.0, YOUNG), (10, 1.0, 5), (20, 1.0, 5)], [0, 0, 0], [300, 10, 20]),
+        ([(0, 9.0, YOUNG), (300, 9.0, YOUNG), (310, 5.0, YOUNG)], [0, None, 300], [300, 300]),
+        ([(0, 9.0, OLD), (10, float("nan"), OLD), (20, 9.0, OLD)], [300, None, None], [300]),
+    ],
+    ids=[
+        "only the first answer and falls are looked up",
+        "a fall with all series becomes the value that is compared",
+        "a fall that lacks series is looked up until they have been there for long enough",
+        "and no more once the value is back",
+        "a poll without an answer",
+        "a source that was young at the first answer is compared with that time",
+        "such a source that has lost its series since",
+        "such a source once it is old enough",
+        "no number is no fall",
+    ],
+)
+def test_a_fall_says_for_how_long_the_series_have_been_there(
+    polls: list[tuple[float, float | None, float]], whole_seconds: list[float | None], looked_up: list[float]
+) -> None:
+    source = Source(OLD)
+    assert (answers(source, polls), source.looked_up) == (whole_seconds, looked_up)
+
+
+def test_a_query_that_is_followed_no_more_is_forgotten() -> None:
+    source = Source(OLD, answer=9.0)
+    followed = FollowedQueries(lambda _asked: source, clock=lambda: source.now)
+    followed.value(ASKED)
+    followed.keep(())
+    followed.value(ASKED)
+    assert source.looked_up == [300, 300]
