@@ -178,9 +178,7 @@ class TargetLookups:
         now = self._clock.wall()
         try:
             path = target_path(target, self._resolve)
-            state = self._of_object(target, path)
-            if state is None:
-                state = self._of_scale(target, path)
+            state = self._of_object(target, path) or self._of_scale_only(target, path)
         except NotFoundError:
             return Observed(None, now)
         except (UnknownResourceError, ScaleDocumentError, FactError, KubernetesError) as error:
@@ -201,9 +199,6 @@ class TargetLookups:
                     # does not know the roles yet.
                     self._readable[target] = self._clock.monotonic()
                     raise
-                self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
-            message = f"{target} may not be read, only its scale: field managers, pauses and rollouts are not known"
-            self._states.failed(str(target), message, level=logging.WARNING)
             return None
         with self._ended:
             self._scale_only_until.pop(target, None)
@@ -216,6 +211,25 @@ class TargetLookups:
             # Only the scale knows where its kind has the size; pauses and rollouts are those of the object.
             found = scaled_object_of(document, self._of_scale(target, path).replicas)
         return replace(target_state_of(found), uid=uid_of(document))
+
+    def _of_scale_only(self, target: TargetReference, path: str) -> TargetState:
+        """Return the state of an object that may not be read, and do not try to read it for a while.
+
+        If its scale may not be read either, the next call tries both: an API server that has just started refuses all
+        requests until it knows the roles, and a pause must not be overlooked for longer.
+        """
+        try:
+            state = self._size_in_scale(target, path)
+        except ForbiddenError:
+            with self._ended:
+                self._scale_only_until.pop(target, None)
+            raise
+        with self._ended:
+            if self._clock.monotonic() >= self._scale_only_until.get(target, 0.0):
+                self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
+        message = f"{target} may not be read, only its scale: field managers, pauses and rollouts are not known"
+        self._states.failed(str(target), message, level=logging.WARNING)
+        return state
 
     def _size_of_custom_kind(self, target: TargetReference, path: str) -> int | None:
         """Return the size that the scale of a custom kind states; None for other kinds, and without a readable scale.
@@ -235,13 +249,14 @@ class TargetLookups:
             return None
 
     def _of_scale(self, target: TargetReference, path: str) -> TargetState:
+        """Return the size that the scale of an object states that has been read."""
         try:
-            document = self._objects.get(f"{path}/scale", seconds=_EACH_SECONDS).document
+            return self._size_in_scale(target, path)
         except NotFoundError:
-            if target in self._scale_only_until:
-                raise
-            # The object itself has been read.
             raise FactError("it exists, and its kind has no scale subresource") from None
+
+    def _size_in_scale(self, target: TargetReference, path: str) -> TargetState:
+        document = self._objects.get(f"{path}/scale", seconds=_EACH_SECONDS).document
         uid = uid_of(document)
         with self._ended:
             self._uids[target] = uid

@@ -203,6 +203,16 @@ def test_a_target_is_unknown_without_any_rights() -> None:
     assert "forbidden" in found.reason
 
 
+def test_a_pause_is_known_as_soon_as_an_api_server_that_refused_everything_knows_the_rights() -> None:
+    harness = Harness()
+    harness.objects.deny("get", "deployments")
+    harness.objects.deny("get", "deployments/scale")
+    assert isinstance(harness.of(), Unknown)
+    harness.objects.allow("get", "deployments")
+    harness.objects.allow("get", "deployments/scale")
+    assert harness.of() == Observed(WHOLE, 1000.0)
+
+
 def test_scale_is_requested_if_the_spec_of_a_kind_has_no_size() -> None:
     harness = Harness()
     harness.objects.put(MACHINE_DEPLOYMENTS, "shop", "pool", {"kind": "MachineDeployment", "spec": {"replicas": 3}})
