@@ -67,11 +67,13 @@ class Attributes:
     def refusal(self, user: str) -> str:
         """Return the sentence with which Kubernetes denies the user this action."""
         if self.path:
-            return f"User {_quote_text(user)} cannot {self.verb} path {_quote_text(self.path)}"
+            return f"forbidden: User {_quote_text(user)} cannot {self.verb} path {_quote_text(self.path)}"
         resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        kind = f"{self.resource}.{self.group}" if self.group else self.resource
+        named = f"{kind} {_quote_text(self.name)}" if self.name else kind
         where = f"in the namespace {_quote_text(self.namespace)}" if self.namespace else "at the cluster scope"
         what = f"resource {_quote_text(resource)} in API group {_quote_text(self.group)}"
-        return f"User {_quote_text(user)} cannot {self.verb} {what} {where}"
+        return f"{named} is forbidden: User {_quote_text(user)} cannot {self.verb} {what} {where}"
 
 
 def attributes_of(method: str, path: str, query: str = "") -> Attributes:

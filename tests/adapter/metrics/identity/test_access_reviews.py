@@ -104,7 +104,10 @@ class TestReviewContents:
         harness.reply = NO
         with pytest.raises(DeniedError) as refused:
             harness.authorizer.require(HPA, PODS)
-        sentence = 'User "hpa" cannot get resource "pods/M" in API group "custom.metrics.k8s.io" in the namespace "ns"'
+        sentence = (
+            'pods.custom.metrics.k8s.io "*" is forbidden: '
+            'User "hpa" cannot get resource "pods/M" in API group "custom.metrics.k8s.io" in the namespace "ns"'
+        )
         assert refused.value.message == sentence
         harness.reply = {"status": {"allowed": False, "reason": "RBAC: no such role"}}
         with pytest.raises(DeniedError) as refused:

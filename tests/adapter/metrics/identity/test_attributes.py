@@ -200,17 +200,30 @@ def test_an_invalid_path_is_an_error(path: str) -> None:
     [
         (
             custom("get", "pods", "M", "*", "ns"),
-            'User "u" cannot get resource "pods/M" in API group "custom.metrics.k8s.io" in the namespace "ns"',
+            (
+                'pods.custom.metrics.k8s.io "*" is forbidden: '
+                'User "u" cannot get resource "pods/M" in API group "custom.metrics.k8s.io" in the namespace "ns"'
+            ),
         ),
         (
             custom("get", "nodes", "load", "n1"),
-            'User "u" cannot get resource "nodes/load" in API group "custom.metrics.k8s.io" at the cluster scope',
+            (
+                'nodes.custom.metrics.k8s.io "n1" is forbidden: '
+                'User "u" cannot get resource "nodes/load" in API group "custom.metrics.k8s.io" at the cluster scope'
+            ),
         ),
         (
             external("list", "queue", namespace="shop"),
-            'User "u" cannot list resource "queue" in API group "external.metrics.k8s.io" in the namespace "shop"',
+            (
+                "queue.external.metrics.k8s.io is forbidden: "
+                'User "u" cannot list resource "queue" in API group "external.metrics.k8s.io" in the namespace "shop"'
+            ),
         ),
-        (Attributes("get", path="/metrics"), 'User "u" cannot get path "/metrics"'),
+        (
+            Attributes("list", "", "v1", "pods", namespace="ns"),
+            'pods is forbidden: User "u" cannot list resource "pods" in API group "" in the namespace "ns"',
+        ),
+        (Attributes("get", path="/metrics"), 'forbidden: User "u" cannot get path "/metrics"'),
     ],
 )
 def test_a_refusal_has_the_wording_of_kubernetes(attributes: Attributes, sentence: str) -> None:
@@ -218,7 +231,7 @@ def test_a_refusal_has_the_wording_of_kubernetes(attributes: Attributes, sentenc
 
 
 def test_quotes_in_names_are_escaped() -> None:
-    assert Attributes("get", path='/a"b').refusal("x\\y") == 'User "x\\\\y" cannot get path "/a\\"b"'
+    assert Attributes("get", path='/a"b').refusal("x\\y") == 'forbidden: User "x\\\\y" cannot get path "/a\\"b"'
 
 
 SEGMENT = st.sampled_from(

@@ -221,6 +221,7 @@ class TestAuthorization:
             answer = harness.get(caller, VALUES)
             assert (answer.status, answer.document["reason"]) == (403, "Forbidden")
             assert answer.message == (
+                'pods.custom.metrics.k8s.io "*" is forbidden: '
                 f'User "{user}" cannot get resource "pods/requests" in API group "custom.metrics.k8s.io" '
                 'in the namespace "shop"'
             )
