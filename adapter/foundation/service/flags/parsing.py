@@ -140,7 +140,8 @@ def _short(command: CommandFlags, argument: str, waiting: Iterator[str]) -> _Giv
 def _text_behind(flag: Flag, argument: str, waiting: Iterator[str]) -> str:
     if flag.kind is BOOLEAN:
         return "true"
-    text = next(waiting, None)
+    # To ask for the value of a refused flag would be wrong: with one, it is refused too.
+    text = next(waiting, "" if isinstance(flag.state, Refused) else None)
     if text is None:
         raise UsageError(f"{argument} needs a value: write {argument}={flag.kind.placeholder}")
     return text

@@ -123,6 +123,7 @@ def test_flags_are_read_as_go_reads_them(arguments: list[str], name: str, value:
         (["--plain-bind-address=9180"], "--plain-bind-address: '9180' has no port: write HOST:PORT or :PORT"),
         (["--plain-bind-address=::1:80"], "write an IPv6 address in brackets, [::1]:80"),
         (["--audit-log-path=-"], "--audit-log-path is not supported: the API server writes the audit log"),
+        (["--audit-log-path"], "--audit-log-path is not supported: the API server writes the audit log"),
         (["file.yaml"], "unexpected argument 'file.yaml': did you mean --config=file.yaml?"),
         (["--pin-cpu", "false"], "unexpected argument 'false': see --help"),
     ],
