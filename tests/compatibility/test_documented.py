@@ -130,7 +130,8 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/rulebook/parsing/test_resource_rules.py::test_the_default_window_is_a_minute",
     ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
-    "an external rule that is namespaced": (
+    "a rule without a label for the namespace": (
+        "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_an_error_is_one_clear_line_and_refuses_only_its_rule",
         "tests/adapter/metrics/rulebook/parsing/test_external_rules.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
     ),
     "kinds are looked up once": (
@@ -196,7 +197,10 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "an unknown path": (
         "tests/adapter/metrics/apis/test_handler_documents.py::test_unknown_paths_are_404_for_every_method",
     ),
-    "a slow query": (f"{_OUTAGES}::test_while_prometheus_hangs_only_requests_for_something_new_time_out",),
+    "a slow query": (
+        f"{_OUTAGES}::test_while_prometheus_hangs_only_requests_for_something_new_time_out",
+        "tests/adapter/metrics/readings/answering/test_current_readings.py::test_the_number_of_waiting_requests_is_bounded_and_others_fail_at_once",
+    ),
     "a namespace may ask": (
         f"{_ANSWERS}::test_a_namespace_over_its_demand_limit_gets_429_and_others_are_served",
         f"{_COMPATIBILITY}::test_errors_that_prometheus_adapter_lacks_stay_ours",
