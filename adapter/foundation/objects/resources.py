@@ -22,6 +22,8 @@ class Resource:
     singular: str
     kind: str
     namespaced: bool
+    scope_is_known: bool = True
+    """Whether a cluster or Kubernetes itself says that the kind is namespaced, or not; otherwise it is a guess."""
 
     @property
     def qualified(self) -> str:

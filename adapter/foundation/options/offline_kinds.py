@@ -39,4 +39,4 @@ def _built_in(group: str, name: str) -> Resource:
         if not group or any(resource.group.startswith(group) for resource in BUILT_IN):
             raise
     name = name.lower()
-    return Resource(group, "v1", name, name, name.capitalize(), namespaced=True)
+    return Resource(group, "v1", name, name, name.capitalize(), namespaced=True, scope_is_known=False)

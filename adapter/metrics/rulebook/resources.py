@@ -10,7 +10,7 @@ prometheus-adapter, whether a metric is namespaced depends on the resource alone
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from adapter.foundation.objects.regex import Pattern, compile_small_pattern
 from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
@@ -80,6 +80,18 @@ class ResourceMapping:
     overrides: tuple[tuple[str, Resource], ...] = ()
     """Labels and their resources, in the order of the file."""
     template: LabelTemplate | None = None
+
+    def with_guessed_scopes(self) -> ResourceMapping:
+        """Return the mapping with each kind of unknown scope as one that the rule could serve.
+
+        Without a label for the namespace, that is a kind outside of namespaces.
+        """
+        if self.namespace_label() is not None:
+            return self
+        guessed = [
+            (at, kind if kind.scope_is_known else replace(kind, namespaced=False)) for at, kind in self.overrides
+        ]
+        return replace(self, overrides=tuple(guessed))
 
     def resource_of(self, label: str, resolve: ResolveResource) -> Resource | None:
         """Return the kind of object whose names the label contains; None if there is none."""

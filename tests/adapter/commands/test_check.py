@@ -294,6 +294,27 @@ def test_a_configmap_is_read_from_the_cluster(tmp_path: Path) -> None:
     assert "monitoring/configmaps/other" in missing.error
 
 
+def test_without_a_cluster_a_rule_for_a_custom_resource_that_may_have_no_namespace_is_only_doubted(
+    tmp_path: Path,
+) -> None:
+    found = check(
+        tmp_path,
+        """rules:
+- seriesQuery: tenant_quota
+  resources: {overrides: {tenant: {group: example.com, resource: tenants}}}
+  metricsQuery: sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})
+""",
+    )
+    assert found.code == 0
+    doubt = (
+        "no label contains the namespace, so metrics of tenants.example.com are served only if they have no namespace"
+    )
+    assert f"warning[no-namespace-label]: {doubt}" in found.out
+    assert "or name the cluster with --kubeconfig" in found.out
+    assert "1 rule in" in found.out
+    assert "0 errors, 1 warning" in found.out
+
+
 def test_kinds_of_custom_resources_are_accepted_without_a_cluster(tmp_path: Path) -> None:
     custom = GOOD.replace("pod: {resource: pod}", "pod: {resource: brand, group: cheese.io}")
 

@@ -223,7 +223,7 @@ def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes:
             )
         first.setdefault(kind, entry.name)
         mapped.append((entry.name, resource))
-    return ResourceMapping(tuple(mapped), template)
+    return ResourceMapping(tuple(mapped), template).with_guessed_scopes()
 
 
 def _resource(node: Node, resolve: ResolveResource, notes: Notes) -> Resource | None:
@@ -279,4 +279,9 @@ def _note_no_namespace(mapping: ResourceMapping, api: Api, node: Node, notes: No
         notes.error(Code.NO_NAMESPACE_LABEL, node, message, fix)
     elif needy:
         message = f"no label contains the namespace, so metrics of {', '.join(needy)} are not served"
+        notes.warning(Code.NO_NAMESPACE_LABEL, node, message, fix)
+    elif guessed := [resource.qualified for _, resource in mapping.overrides if not resource.scope_is_known]:
+        kinds = ", ".join(guessed)
+        message = f"no label contains the namespace, so metrics of {kinds} are served only if they have no namespace"
+        fix += ", or name the cluster with --kubeconfig, which knows"
         notes.warning(Code.NO_NAMESPACE_LABEL, node, message, fix)
