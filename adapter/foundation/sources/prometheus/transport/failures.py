@@ -55,6 +55,8 @@ _TYPES_OF_VICTORIAMETRICS = {"400": "bad_data", "422": "execution"}
 _SERVER_AT_FAULT = {"canceled", "internal", "unavailable"}
 _TIMEOUTS_OF_VICTORIAMETRICS = ("timeout exceeded", "deadline exceeded")
 """Its words for a query that took too long, whose type is `422` or `503` like that of any other failure."""
+_OF_AN_AGENT = "unavailable with Prometheus Agent"
+"""What a Prometheus in agent mode answers to every query."""
 _CALL_OF_A_STORE = re.compile(r"proxy \w+\(\): ")
 _GRPC_CODE = re.compile(r"rpc error: code = (\w+)")
 """The last gRPC code that a querier of Thanos quotes after the call of a store is that of the store itself."""
@@ -122,6 +124,11 @@ def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Prom
 
 
 def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoint) -> PrometheusError:
+    if refusal.error == _OF_AN_AGENT:
+        cause = (
+            f"{endpoint.shown} runs as an agent, which stores no samples: give the address of the server it writes to"
+        )
+        return UnexpectedAnswerError(query, cause, public_cause=_without_address(cause, endpoint))
     store = _code_of_store(refusal)
     if refusal.error_type == "timeout" or store == "DeadlineExceeded" or _names_timeout(query, refusal):
         return PrometheusTimeoutError(query, "Prometheus gave up", refusal.error)

@@ -12,6 +12,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusTimeoutError,
     PrometheusUnreachableError,
     QueryRefusedError,
+    UnexpectedAnswerError,
 )
 from tests.adapter.foundation.sources.prometheus.asking_client import ClientOf, ask
 from tests.support.raw_server import answering, raw_server
@@ -78,6 +79,15 @@ def test_a_store_of_thanos_that_is_away_is_no_refusal(
     body = json.dumps({"status": "error", "errorType": "execution", "error": message}).encode()
     with raw_server(answering(body, "422 Unprocessable Entity")) as server, pytest.raises(expected):
         ask(client_of(server.url))
+
+
+def test_a_prometheus_that_runs_as_an_agent_is_at_fault_and_no_query_is(client_of: ClientOf) -> None:
+    """It refuses every query, so a narrower one would not work, and no rule needs a correction."""
+    body = b'{"status":"error","errorType":"execution","error":"unavailable with Prometheus Agent"}'
+    with raw_server(answering(body, "422 Unprocessable Entity")) as server:
+        found = error_of(client_of(server.url), "up")
+    assert isinstance(found, UnexpectedAnswerError)
+    assert "runs as an agent" in found.public_cause
 
 
 @pytest.mark.parametrize("body", [b"upstream request timeout", b'{"status":"error","errorType":"timeout","error":"x"}'])
