@@ -12,7 +12,7 @@ from adapter.commands.init.proposal import RULES_FILE, ProposedFiles, proposal
 from adapter.commands.init.rules_text import unused_text
 from adapter.commands.init.trying import try_rules
 from adapter.commands.program import PROGRAM
-from adapter.foundation.exporters.held_series import IncompleteAnswerError, has_targets, held_metrics, recognise_each
+from adapter.foundation.exporters.held_series import has_targets, held_metrics, recognise_each
 from adapter.foundation.exporters.table import KNOWN
 from adapter.foundation.files.new_files import NewFilesError, refuse_existing, write_new_files
 from adapter.foundation.options.backend_checks import refuse_several_clusters
@@ -26,7 +26,7 @@ from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag, FlagValues
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.errors import IncompleteAnswerError, PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.timestamps import rfc3339
@@ -75,10 +75,12 @@ def init(arguments: Sequence[str]) -> NoReturn:
     try:
         prometheus = _prometheus(values)
         found = _write_files(values, prometheus)
+    except IncompleteAnswerError as error:
+        exit_for_usage(PROGRAM, f"{error}: check the stores behind --prometheus-url")
     except PrometheusError as error:
         line = judge_prometheus(prometheus.url, error)
         exit_for_usage(PROGRAM, f"{line.message}: {line.fix}")
-    except (UsageError, SettingsError, IncompleteAnswerError, NewFilesError) as error:
+    except (UsageError, SettingsError, NewFilesError) as error:
         exit_for_usage(PROGRAM, str(error))
     except _NothingToServeError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - what a person reads

@@ -9,7 +9,7 @@ from adapter.commands.init.rules_text import rules_text
 from adapter.commands.init.tried_rule import TriedRule
 from adapter.commands.trials.served import served_by
 from adapter.foundation.documents.load import load_documents
-from adapter.foundation.exporters.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
+from adapter.foundation.exporters.held_series import ASKING_AGAIN, samples_of
 from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
 from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, names_object
 from adapter.foundation.objects.names import ObjectName
@@ -98,7 +98,7 @@ def _asked_once(
         samples = samples_of(client, _query(metric, served))
     except (PrometheusUnreachableError, AuthenticationRefusedError):
         raise
-    except (PrometheusError, IncompleteAnswerError, RenderError) as error:
+    except (PrometheusError, RenderError) as error:
         return UnusedMetric(metric.known, f"its query has no answer: {error}", ASKING_AGAIN)
     if subject is MetricSubject.EXTERNAL:
         values = [sample.value for sample in samples if abs(sample.value) <= _LARGEST_VALUE]

@@ -9,7 +9,7 @@ from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
     PrometheusUnreachableError,
-    shorten_message,
+    refuse_partial,
 )
 from adapter.foundation.sources.prometheus.queries.budget import QUERY_SECONDS
 from adapter.foundation.time.pace import UNPACED
@@ -25,22 +25,16 @@ ANY_TARGET: Final = "count(up)"
 ASKING_AGAIN: Final = "write a rule for it yourself, or try again when Prometheus has less to do"
 
 
-class IncompleteAnswerError(Exception):
-    """Prometheus reports that its answer may be incomplete; the message says what to do."""
-
-
 def samples_of(client: Prometheus, query: str) -> list[Sample]:
-    """Return the answer to an instant query; raises PrometheusError, IncompleteAnswerError."""
+    """Return the answer to an instant query. Raises PrometheusError, also for an answer that may be partial."""
     answer = client.instant(query, timeout_seconds=QUERY_SECONDS)
     samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
-    if answer.warnings:
-        message = f"the answer to {shorten_message(query)} may be partial: {shorten_message(answer.warnings[0])}"
-        raise IncompleteAnswerError(f"{message}: check the stores behind --prometheus-url")
+    refuse_partial(query, answer.warnings)
     return samples
 
 
 def held_metrics(client: Prometheus, known: Sequence[KnownMetric]) -> list[KnownMetric]:
-    """Send one query, and return the metrics that have series. Raises PrometheusError, IncompleteAnswerError."""
+    """Send one query, and return the metrics that have series. Raises PrometheusError."""
     names = "|".join(sorted({each.series for each in known}))
     found = samples_of(client, f'count by (__name__) ({{__name__=~"{names}"}})')
     held = {sample.labels.get("__name__", "") for sample in found}
@@ -48,7 +42,7 @@ def held_metrics(client: Prometheus, known: Sequence[KnownMetric]) -> list[Known
 
 
 def has_targets(client: Prometheus) -> bool:
-    """Return whether Prometheus scrapes anything; raises PrometheusError, IncompleteAnswerError."""
+    """Return whether Prometheus scrapes anything; raises PrometheusError."""
     return any(sample.value > 0 for sample in samples_of(client, ANY_TARGET))
 
 
@@ -68,7 +62,7 @@ def recognise_each(
             groups = [sample.labels for sample in samples_of(client, query)]
         except (PrometheusUnreachableError, AuthenticationRefusedError):
             raise
-        except (PrometheusError, IncompleteAnswerError) as error:
+        except PrometheusError as error:
             unused.append(UnusedMetric(known, f"its labels could not be read: {error}", ASKING_AGAIN))
             continue
         # There is no group if the matchers select none of its series.

@@ -11,7 +11,7 @@ from adapter.foundation.reports.clocks import DOUBTFUL_SECONDS, clock_line, time
 from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, unknown, warning
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.deadlines import Deadline
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError, refuse_partial
 from adapter.foundation.sources.prometheus.queries.budget import QUERY_SECONDS
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
@@ -168,11 +168,14 @@ def targets_of_the_future(settings: PrometheusSettings) -> int:
     """Return how many targets have samples that are more than a minute, and at most a day, later than now.
 
     Only a Prometheus whose clock is ahead writes such samples. Few are read, since a store usually has none. Raises
-    PrometheusError and SettingsError.
+    PrometheusError, also for a partial answer without any, and SettingsError.
     """
     with PrometheusClient(settings) as client:
         answer = client.instant(_FUTURE_QUERY, timeout_seconds=BACKEND_SECONDS, at=time.time() + _AHEAD_SECONDS)
-        return sum(int(sample.value) for batch in answer.batches(UNPACED) for sample in batch)
+        targets = sum(int(sample.value) for batch in answer.batches(UNPACED) for sample in batch)
+    if not targets:
+        refuse_partial(_FUTURE_QUERY, answer.warnings)
+    return targets
 
 
 def _judge_future(name: str, targets: int) -> Line:

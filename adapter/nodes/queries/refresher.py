@@ -15,7 +15,7 @@ from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
     PrometheusUnreachableError,
-    UnexpectedAnswerError,
+    refuse_partial,
 )
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.model.loads import LoadResource
@@ -186,8 +186,7 @@ class SampleRefresher:
             return PastAnswer()
         try:
             answer = read_piece(self._client, query.expression, query.piece, seconds, self._pace).matrix()
-            if answer.warnings:
-                raise UnexpectedAnswerError(query.expression, f"the answer may be partial: {answer.warnings[0]}")
+            refuse_partial(query.expression, answer.warnings)
             mapping = self._mapping.of(nodes, self._survey.last)
             found = past_slots(query, answer, newest.register, newest.usual_sums, mapping, self._pace)
         except PrometheusError as e:

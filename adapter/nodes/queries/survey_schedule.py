@@ -13,6 +13,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusTimeoutError,
     QueryRefusedError,
     UnexpectedAnswerError,
+    refuse_partial,
 )
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ResourceQuery, matchers_of, rate_function, resource_query, unions
@@ -124,9 +125,8 @@ class KeptSurvey:
         samples: list[LabelledValue] = [
             (one.labels, one.value) for batch in answer.batches(self._pace) for one in batch
         ]
-        if answer.warnings:
-            # Partial counts would claim that series in another store do not exist.
-            raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
+        # Partial counts would claim that series in another store do not exist.
+        refuse_partial(query, answer.warnings)
         if not all(math.isfinite(value) for _, value in samples):
             raise UnexpectedAnswerError(query, "a count is not a number")
         return samples

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.errors import (
+    IncompleteAnswerError,
+    PrometheusError,
+    SettingsError,
+    refuse_partial,
+)
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 from recommender.commands.doctor.prometheus import QUERY_SECONDS
@@ -87,6 +92,9 @@ def look_at_series(settings: PrometheusSettings | None, recommendations: Sequenc
             scraped = {
                 metric: _scraped_series(client, metric) for metric in dict.fromkeys(each.metric for each in wanted)
             }
+    except IncompleteAnswerError as e:
+        message = f"it is not known whether Prometheus has the series: {e}"
+        return (unknown("series", message, "check the stores behind its address"),)
     except (PrometheusError, SettingsError) as e:
         message = f"{settings.endpoint.shown} does not answer queries: {e}"
         return (error("series", message, "check the address of Prometheus and its credentials"),)
@@ -96,7 +104,9 @@ def look_at_series(settings: PrometheusSettings | None, recommendations: Sequenc
 def _scraped_series(client: PrometheusClient, metric: str) -> tuple[list[tuple[Mapping[str, str], float]], float]:
     """Return the labels and the last sample's time of each series, and the time of the answer."""
     by = ", ".join((_RECOMMENDATION, *_TARGET_LABELS))
-    answer = client.instant(f"max by ({by}) (timestamp({metric}))", timeout_seconds=QUERY_SECONDS)
+    query = f"max by ({by}) (timestamp({metric}))"
+    answer = client.instant(query, timeout_seconds=QUERY_SECONDS)
+    refuse_partial(query, answer.warnings)
     return [(each.labels, each.value) for batch in answer.batches(UNPACED) for each in batch], answer.evaluated_at
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from adapter.foundation.cluster.files.reading import ClusterFilesError
-from adapter.foundation.exporters.held_series import IncompleteAnswerError
 from adapter.foundation.files.new_files import NewFilesError, refuse_existing, write_new_files
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.cluster_checks import unreachable_message
@@ -22,7 +21,7 @@ from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage,
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag, FlagValues
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.errors import IncompleteAnswerError, PrometheusError, SettingsError
 from recommender.commands.init.configuration_text import configuration_text, found_by_service, prometheus_lines
 from recommender.commands.init.current_values import decided_now, value_sentence
 from recommender.commands.init.proposing import proposed_entries
@@ -71,6 +70,8 @@ def init(arguments: Sequence[str]) -> NoReturn:
     try:
         with rare_collections():
             lines = _write_file(values)
+    except IncompleteAnswerError as error:
+        exit_for_usage(PROGRAM, f"{error}: check the stores behind --prometheus-url")
     except PrometheusError as error:
         exit_for_usage(PROGRAM, f"Prometheus: {error.cause}: check --prometheus-url and the other --prometheus flags")
     except UnreachableError as error:
@@ -78,7 +79,6 @@ def init(arguments: Sequence[str]) -> NoReturn:
     except (
         UsageError,
         SettingsError,
-        IncompleteAnswerError,
         NewFilesError,
         KubernetesError,
         ClusterFilesError,

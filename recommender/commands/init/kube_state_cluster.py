@@ -37,7 +37,7 @@ _STARTUPS: Final = (
 def documents_of_kube_state(client: Prometheus) -> list[dict[str, Any]]:
     """Return nodes and workloads as objects with the fields that decisions need; none without kube-state-metrics.
 
-    Raises PrometheusError, IncompleteAnswerError.
+    Raises PrometheusError.
     """
     return [*_nodes(client), *_workloads(client)]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.exporters.held_series import IncompleteAnswerError
 from adapter.foundation.options.cluster import object_name
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.errors import IncompleteAnswerError, PrometheusError, SettingsError
 from recommender.commands.init.configuration_text import configuration_text, prometheus_lines
 from recommender.commands.init.proposing import Surroundings, proposed_entries
 from recommender.commands.init.sources_from_flags import AskedSources, asked_sources
@@ -41,9 +40,11 @@ def configuration_of_workload(values: FlagValues) -> WorkloadConfiguration:
     try:
         with asked_sources(values) as sources:
             draft = with_answers(_draft(sources, wanted), ask_on_terminal)
+    except IncompleteAnswerError as error:
+        raise UsageError(f"{error}: check the stores behind --prometheus-url") from error
     except PrometheusError as error:
         raise UsageError(f"--prometheus-url: {error.cause}: check the address and the credentials") from error
-    except (SettingsError, IncompleteAnswerError) as error:
+    except SettingsError as error:
         raise UsageError(str(error)) from error
     if draft.missing:
         lacking = " and ".join(fact.key for fact in draft.missing)

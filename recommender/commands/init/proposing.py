@@ -54,7 +54,7 @@ class Surroundings:
 def look_around(client: Prometheus, files: Path | None, cluster_client: KubernetesClient | None) -> Surroundings:
     """Return the loads and the cluster: of the files, of the API server, or, without both, of kube-state-metrics.
 
-    Raises PrometheusError, IncompleteAnswerError, and errors of the sources.
+    Raises PrometheusError, and errors of the sources.
     """
     usable, unlabelled = recognise_each(client, held_metrics(client, KNOWN))
     loads, unanswered = loads_of_workloads(client, usable)
@@ -85,7 +85,7 @@ def look_around(client: Prometheus, files: Path | None, cluster_client: Kubernet
 
 
 def proposed_entries(client: Prometheus, seen: Surroundings) -> tuple[Draft, ...]:
-    """Return the drafts. Raises PrometheusError and IncompleteAnswerError."""
+    """Return the drafts. Raises PrometheusError."""
     addons = addons_of(seen.cluster)
     workloads = [load.workload for load in seen.loads]
     workloads += [each.workload for each in addons if each.workload not in workloads]

@@ -39,7 +39,7 @@ class AskedSources:
 def asked_sources(values: FlagValues) -> Iterator[AskedSources]:
     """Yield the sources that the flags name, and the facts on which recommendations are based.
 
-    Raises UsageError, SettingsError, PrometheusError, IncompleteAnswerError, KubernetesError and ClusterFilesError.
+    Raises UsageError, SettingsError, PrometheusError, KubernetesError and ClusterFilesError.
     """
     client = _client(values)
     found = _prometheus(values, client)

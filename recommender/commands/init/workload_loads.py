@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.exporters.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
+from adapter.foundation.exporters.held_series import ASKING_AGAIN, samples_of
 from adapter.foundation.exporters.known_metrics import RATE_WINDOW, KnownMetric, MetricSubject, SeriesType
 from adapter.foundation.exporters.pod_names import LikelyWorkload, pod_pattern, workload_of
 from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric
@@ -72,7 +72,7 @@ def loads_of_workloads(
             by_workload = _values_by_workload(client, metric)
         except (PrometheusUnreachableError, AuthenticationRefusedError):
             raise
-        except (PrometheusError, IncompleteAnswerError) as error:
+        except PrometheusError as error:
             unused.append(UnusedMetric(metric.known, f"its query has no answer: {error}", ASKING_AGAIN))
             continue
         for workload, values in by_workload.items():
@@ -91,7 +91,7 @@ def carried_load(client: Prometheus, load: WorkloadLoad) -> CarriedLoad | None:
         return _carried_load(client, load)
     except (PrometheusUnreachableError, AuthenticationRefusedError):
         raise
-    except (PrometheusError, IncompleteAnswerError):
+    except PrometheusError:
         return None
 
 

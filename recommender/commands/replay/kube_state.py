@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits, RangeSeries
+from adapter.foundation.sources.prometheus.errors import refuse_partial
 from adapter.foundation.sources.prometheus.queries.clusters import CLUSTER_LABELS
 from adapter.foundation.time.pace import UNPACED
 from recommender.recording.recording import RecordingError, RecordingGap
@@ -135,7 +136,7 @@ class _Slice:
         return int(self.end - self.start) + self.step_seconds
 
     def presence(self, query: str) -> tuple[RangeSeries, ...]:
-        """Return the steps at which the series of a query exist. Raises RecordingError for a partial answer."""
+        """Return the steps at which the series of a query exist. Raises PrometheusError."""
         answer = self.client.range(
             query,
             start=self.start,
@@ -144,8 +145,7 @@ class _Slice:
             timeout_seconds=QUERY_SECONDS,
             limits=_LIMITS,
         )
-        if answer.warnings:
-            raise RecordingError(f"{query}: Prometheus warns that the values may be partial: {answer.warnings[0]}")
+        refuse_partial(query, answer.warnings)
         return tuple(series for series in answer.series if series.timestamps)
 
     def largest(self, metric: str, labels: tuple[str, ...], where: str = "") -> list[Element]:
@@ -206,8 +206,7 @@ def _read_nodes(part: _Slice, found: KubeState) -> None:
         found.taints[node].add((key, value, effect))
     query = f"last_over_time(kube_node_labels[{part.seconds}s])"
     answer = part.client.instant(query, timeout_seconds=QUERY_SECONDS, at=part.end)
-    if answer.warnings:
-        raise RecordingError(f"{query}: Prometheus warns that the values may be partial: {answer.warnings[0]}")
+    refuse_partial(query, answer.warnings)
     for batch in answer.batches(UNPACED):
         for sample in batch:
             labels = {key: value for key, value in sample.labels.items() if key.startswith("label_")}

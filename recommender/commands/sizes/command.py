@@ -27,6 +27,7 @@ from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS
 from adapter.foundation.sources.kubernetes.lists.whole_list import whole_list
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
+    IncompleteAnswerError,
     PrometheusError,
     PrometheusUnreachableError,
     SettingsError,
@@ -99,6 +100,8 @@ def _prometheus_problem(error: PrometheusError) -> str:
             repair = "check the address, whether Prometheus runs there, and --prometheus-ca-file"
         case AuthenticationRefusedError():
             repair = "set --prometheus-token-file, or --prometheus-username and --prometheus-password-file"
+        case IncompleteAnswerError():
+            repair = "check the stores behind the address"
         case _:
             repair = f"check that it is Prometheus's address; the query was {shorten_message(error.query)}"
     return f"--prometheus-url: {error.cause}: {repair}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer, RangeLimits
-from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shorten_message
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, refuse_partial
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Element:
 def vector(client: PrometheusClient, query: str, at: float, labels: tuple[str, ...]) -> list[Element]:
     """Return the samples of a query at a time. Raises PrometheusError, also for an answer that may be partial."""
     answer = client.instant(query, timeout_seconds=QUERY_SECONDS, at=at, limits=_LIMITS)
-    _refuse_partial(query, answer.warnings)
+    refuse_partial(query, answer.warnings)
     return [
         Element(tuple(sample.labels.get(label, "") for label in labels), sample.value)
         for batch in answer.batches(UNPACED)
@@ -53,7 +53,7 @@ def matrix(client: PrometheusClient, query: str, start: float, end: float, step_
     answer = client.range(
         query, start=start, end=end, step_seconds=step_seconds, timeout_seconds=QUERY_SECONDS, limits=_RANGE_LIMITS
     )
-    _refuse_partial(query, answer.warnings)
+    refuse_partial(query, answer.warnings)
     return answer
 
 
@@ -89,10 +89,3 @@ def doubled_containers(query: str, containers: Iterable[PodContainer]) -> frozen
             "aggregate, such as with max by (namespace, pod, container)",
         )
     return found
-
-
-def _refuse_partial(query: str, warnings: tuple[str, ...]) -> None:
-    if warnings:
-        raise UnexpectedAnswerError(
-            query, f"Prometheus warns that the values may be partial: {shorten_message(warnings[0])}"
-        )

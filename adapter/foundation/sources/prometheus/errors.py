@@ -8,6 +8,7 @@
     ├── AnswerTooLargeError            more bytes or samples than the caller allows: a narrower query may work
     ├── NotAVectorError                the expression gives a range of samples or a text, and so has no values
     ├── UnexpectedAnswerError          the answer is not in the format of Prometheus's API
+    │   └── IncompleteAnswerError      the server warns that samples are missing, as while a store is away
     └── UnreadableForMatchersError     matchers are set but cannot be put into the query, which was not sent
 
 The transport's own errors are only chained (`raise … from`). Messages contain the shortened query and the cause, but no
@@ -17,7 +18,10 @@ credentials, and at most a few words of another program's answer. `SettingsError
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SHOWN_CHARACTERS = 200
 _KNOWS_NO_QUOTED_NAMES: Final = re.compile(
@@ -120,6 +124,16 @@ class UnexpectedAnswerError(PrometheusError):
     result = "unexpected"
 
 
+class IncompleteAnswerError(UnexpectedAnswerError):
+    """The server warns that samples are missing from its answer, as while a store behind it is away."""
+
+
+def refuse_partial(query: str, warnings: Sequence[str]) -> None:
+    """Raise IncompleteAnswerError if an answer has warnings that samples are missing."""
+    if warnings:
+        raise IncompleteAnswerError(query, "the answer may be partial", warnings[0])
+
+
 class UnreadableForMatchersError(PrometheusError):
     """The configured matchers cannot be put into every selector of the query with certainty, so it was not sent."""
 
@@ -154,6 +168,8 @@ def with_repair(error: PrometheusError, credentials: str = "check the credential
             return f"{error.cause}: check the address of Prometheus, and whether it runs there"
         case AuthenticationRefusedError():
             return f"{error.cause}: {credentials}"
+        case IncompleteAnswerError():
+            return f"{error}: check the stores behind the address of Prometheus"
         case UnexpectedAnswerError():
             return f"{error}: check that the address is that of a Prometheus"
     return str(error)

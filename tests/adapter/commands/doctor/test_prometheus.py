@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 
 from adapter.foundation.reports.lines import CheckStatus
 from tests.support.harnesses import prometheus_with
+from tests.support.raw_server import answering, raw_server
 from tests.support.recording_proxy import recording_proxy
 
 if TYPE_CHECKING:
@@ -106,3 +108,18 @@ class TestPrometheus:
             line = installation.lines(f"--prometheus-url={prometheus.url}")["prometheus/future"]
         assert line.status is status
         assert words in line.message
+
+    @pytest.mark.parametrize("line", ["prometheus/clusters", "prometheus/future"])
+    @pytest.mark.parametrize(
+        ("clusters", "status"), [((), CheckStatus.UNKNOWN), (("eu-1", "us-1"), CheckStatus.WARNING)]
+    )
+    def test_a_partial_answer_shows_what_is_wrong_but_never_that_nothing_is(
+        self, installation: Installation, line: str, clusters: tuple[str, ...], status: CheckStatus
+    ) -> None:
+        found = [{"metric": {"cluster": name}, "value": [1, "1"]} for name in clusters]
+        answer = {"status": "success", "warnings": ["store-1 is away"]}
+        body = json.dumps({**answer, "data": {"resultType": "vector", "result": found}}).encode()
+        with raw_server(answering(body)) as server:
+            judged = installation.lines(f"--prometheus-url={server.url}")[line]
+        assert judged.status is status
+        assert ("store-1 is away" in judged.message) is (status is CheckStatus.UNKNOWN)

@@ -34,6 +34,7 @@ from tests.recommender.commands.doctor.installation import (
 )
 from tests.recommender.configuration.files import entry
 from tests.support.apiserver_kinds import CONFIG_MAPS, LEASES
+from tests.support.raw_server import answering, raw_server
 
 if TYPE_CHECKING:
     from adapter.foundation.reports.lines import CheckStatus
@@ -188,6 +189,15 @@ def test_a_prometheus_that_does_not_answer_is_an_error(installation: Installatio
     found = installation.lines(flags=("--prometheus-url=http://127.0.0.1:9",))["series"]
     assert found.status is ERROR
     assert "127.0.0.1:9" in found.message
+
+
+def test_a_partial_answer_does_not_show_that_series_are_missing(installation: Installation) -> None:
+    body = b'{"status":"success","warnings":["store-1 is away"],"data":{"resultType":"vector","result":[]}}'
+    with raw_server(answering(body)) as server:
+        lines = installation.lines(flags=(f"--prometheus-url={server.url}",))
+    assert [name for name in lines if name.startswith("series")] == ["series"]
+    assert lines["series"].status is UNKNOWN
+    assert "store-1 is away" in lines["series"].message
 
 
 NOT_FOUND = (404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "no such metric"})

@@ -29,7 +29,7 @@ from adapter.foundation.sources.prometheus.answers.ranges import (
     range_parts,
 )
 from adapter.foundation.sources.prometheus.answers.slicing import MATRIX, SERIES, VECTOR
-from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, refuse_partial
 from adapter.foundation.sources.prometheus.queries.date_header import refuse_other_time
 from adapter.foundation.sources.prometheus.queries.runtime import Started, ask_started
 from adapter.foundation.sources.prometheus.queries.sending import QuerySender, SentQuery
@@ -214,8 +214,7 @@ class PrometheusClient:
         found = ask_started(self._server, timeout_seconds / 2)
         if self._collected_before is None or self._collected_before[0] != found.process:
             collected = self.instant(COLLECTED_BEFORE, timeout_seconds=timeout_seconds / 2, at=found.process)
-            if collected.warnings:
-                raise UnexpectedAnswerError(COLLECTED_BEFORE, "the answer may be partial", collected.warnings[0])
+            refuse_partial(COLLECTED_BEFORE, collected.warnings)
             self._collected_before = found.process, any(collected.batches(self._pace))
         return found if self._collected_before[1] else replace(found, configured=-math.inf)
 

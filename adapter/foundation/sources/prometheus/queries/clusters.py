@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.sources.prometheus.errors import refuse_partial
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 
@@ -31,10 +32,13 @@ _QUERY: Final = (
 def clusters_in(settings: PrometheusSettings, timeout_seconds: float) -> Mapping[str, tuple[str, ...]]:
     """Return the values of each cluster label that has several; an empty value stands for series without the label.
 
-    Raises PrometheusError and SettingsError.
+    Raises PrometheusError, also if a partial answer shows no such label, and SettingsError.
     """
     with PrometheusClient(settings) as client:
         answer = client.instant(_QUERY, timeout_seconds=timeout_seconds)
         found = [sample.labels for batch in answer.batches(UNPACED) for sample in batch]
     values = {label: tuple(sorted({labels.get(label, "") for labels in found})) for label in CLUSTER_LABELS}
-    return {label: several for label, several in values.items() if len(several) > 1}
+    several = {label: found for label, found in values.items() if len(found) > 1}
+    if not several:
+        refuse_partial(_QUERY, answer.warnings)
+    return several

@@ -12,7 +12,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.answers.ranges import MOST_MOVES, RangePart, range_parts
-from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError, shorten_message
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    UnexpectedAnswerError,
+    refuse_partial,
+    shorten_message,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,9 +68,7 @@ def range_values(
 def _series_points(library: Library, query: str, part: RangePart) -> list[list[tuple[float, float]]]:
     begin, until = (datetime.fromtimestamp(moment / 1000, UTC) for moment in (part.start, part.end))
     found = library.custom_query_range(query, begin, until, str(part.step // 1000))
-    if library.warnings:
-        warning = shorten_message(library.warnings[0])
-        raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {warning}")
+    refuse_partial(query, library.warnings)
     if not all(isinstance(series, dict) and "values" in series for series in found):
         raise UnexpectedAnswerError(query, "the answer to the range query is not a matrix")
     return [[(float(at), float(value)) for at, value in series["values"]] for series in found]
