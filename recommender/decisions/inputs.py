@@ -133,6 +133,8 @@ class Inputs:
     """The usage of each target, by the name of a recommendation that follows usage, in a form that its kind knows."""
     refusals: Mapping[tuple[str, TargetReference], WriteRefusal] = field(default_factory=dict)
     """Why the requests of a target were not written, by recommendation and target."""
+    failures: Mapping[tuple[str, TargetReference], str] = field(default_factory=dict)
+    """Why the last scale call for a target failed, by recommendation and target."""
     settled: Mapping[tuple[str, TargetReference], object] = field(default_factory=dict)
     """Sizes that the last attempt to write them found already in place, by recommendation and target."""
     assumed_pods: tuple[ClusterPod, ...] = ()

@@ -77,10 +77,13 @@ class TargetOutcome:
     owner: str | None = None
     """The owner of the size, if the action is `refused`."""
     message: str = ""
-    """Why the target is refused, or a note such as that a later upgrade will write replicas again."""
+    """Why the target is refused, why its last scale call failed, or a note such as that a later upgrade will write
+    replicas again."""
     recommended_replicas: int | None = None
     """The size for this target, since each of several targets has its own brakes, pause and memory; None if there is no
     value."""
+    has_failed: bool = False
+    """Whether the last scale call failed, so that the size is not written yet; `message` says why."""
 
 
 class Details(Protocol):

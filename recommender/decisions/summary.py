@@ -65,7 +65,7 @@ def summary_of(records: Sequence[Record]) -> Summary:
 
 
 def worst_first(records: Iterable[Record], most: int) -> list[Record]:
-    """Return at most `most` records, the worst first: by status, then refused ones, then by the size of the change."""
+    """Return at most `most` records, the worst first: by status, then refused or failed, then by size of the change."""
     return heapq.nsmallest(most, records, key=_badness)
 
 
@@ -76,7 +76,7 @@ def change_of(record: Record) -> int:
 
 
 def _badness(record: Record) -> tuple[int, bool, int, str]:
-    refused = any(outcome.action is TargetAction.REFUSED for outcome in record.targets)
+    refused = any(outcome.action is TargetAction.REFUSED or outcome.has_failed for outcome in record.targets)
     return WORST_FIRST.index(record.status), not refused, -change_of(record), str(record.each)
 
 

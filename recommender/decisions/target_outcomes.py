@@ -64,8 +64,13 @@ def _outcome(
     obstacle = _obstacle(policy, KnownTarget(target, state), replicas, now) if fresh else INPUTS_MISSING
     if obstacle and replicas != current:
         return TargetOutcome(target, current, TargetAction.NONE, message=obstacle)
+    failure = None if replicas == current else inputs.failures.get((policy.name, target))
+    if failure is None:
+        message = notes_about(policy, target, state, inputs)
+    else:
+        message = f"not yet, since the last scale call failed: {failure}"
     action = TargetAction.NONE if replicas == current else TargetAction.SCALE
-    return TargetOutcome(target, current, action, message=notes_about(policy, target, state, inputs))
+    return TargetOutcome(target, current, action, message=message, has_failed=failure is not None)
 
 
 def _waits_for_its_turn(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
-    from recommender.decisions.record import Record
+    from recommender.decisions.record import Record, TargetReference
 
 _log = logging.getLogger(__name__)
 _IDLE_SECONDS = 1.0
@@ -103,6 +103,8 @@ class ScaleWriter:
         self._rate = RateLimit(limits.per_second, limits.burst, clock=effects.clock.monotonic)
         self._changed = threading.Condition()
         self._states = StateLog(_log)
+        self._failures: dict[str, dict[TargetReference, str]] = {}
+        """Why the last call for each target failed, by recommendation."""
 
     def follow_decision(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         """Follow the latest decision of a recommendation, and drop its older writes that are not repeated.
@@ -124,13 +126,22 @@ class ScaleWriter:
             for write in writes:
                 self._pending.put(write, self._now())
             self._pending.withdraw(lambda write: write.recommendation != recommendation or write.target in targets)
+            failures = self._failures.pop(recommendation, {})
+            if left := {target: error for target, error in failures.items() if target in targets}:
+                self._failures[recommendation] = left
             self._changed.notify_all()
 
     def retain(self, recommendations: Collection[str]) -> None:
         """Drop the writes of all recommendations that are not named, such as those no longer configured."""
         with self._changed:
             self._pending.withdraw(lambda write: write.recommendation in recommendations)
+            self._failures = {name: each for name, each in self._failures.items() if name in recommendations}
             self._changed.notify_all()
+
+    def failures(self) -> dict[tuple[str, TargetReference], str]:
+        """Return why the last call failed, by recommendation and target, as long as its decision is in force."""
+        with self._changed:
+            return {(name, target): error for name, each in self._failures.items() for target, error in each.items()}
 
     def clear(self) -> None:
         """Drop all writes, as when this process stops leading."""
@@ -183,6 +194,7 @@ class ScaleWriter:
         with self._changed:
             self._running -= 1
             self._suspects -= start.is_suspect
+            self._note_failure(outcome)
             self._pending.record_result(
                 start.write,
                 outcome.result,
@@ -194,6 +206,14 @@ class ScaleWriter:
             self._changed.notify_all()
         self._hooks.count(start.write.recommendation, outcome.result)
         self._report(outcome)
+
+    def _note_failure(self, outcome: ScaleOutcome) -> None:
+        """Remember why a call failed until one succeeds. The caller must hold `_changed`."""
+        write = outcome.write
+        if outcome.result is ScaleResult.ERROR:
+            self._failures.setdefault(write.recommendation, {})[write.target] = outcome.message
+        elif outcome.result in {ScaleResult.OK, ScaleResult.UNCHANGED}:
+            self._failures.get(write.recommendation, {}).pop(write.target, None)
 
     def _terms(self, write: PendingWrite) -> SendingTerms:
         return SendingTerms(partial(self._refusal, write), partial(self._hooks.before_write, write), self._fence)

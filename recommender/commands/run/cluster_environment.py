@@ -91,6 +91,7 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
         effects=effects,
         change=change,
         refusals=effects.refusals,
+        failures=effects.writer.failures,
         settled=effects.settled,
         follow_objects=partial(follow_objects, client, context.tasks, watching, StatusAccess(objects, fence)),
     )

@@ -34,6 +34,8 @@ class RunEnvironment:
     """Adapts the environment to a changed configuration."""
     refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
     """Returns why the requests of containers were not written, by recommendation and target."""
+    failures: Callable[[], Mapping[tuple[str, TargetReference], str]] = dict
+    """Returns why the last scale calls failed, by recommendation and target."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
     """Returns the sizes that the last attempt to write them found already in place."""
     with_own_size: Callable[[TargetReference, TargetInput], TargetInput] = lambda _target, found: found

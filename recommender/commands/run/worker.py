@@ -134,6 +134,7 @@ def _gatherer(
         prometheus.loads.load,
         prometheus.usage.inputs,
         environment.refusals,
+        environment.failures,
         environment.settled,
     )
 

@@ -60,6 +60,8 @@ class InputSources:
     """Returns the usage from memory."""
     refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
     """Returns refusals from memory."""
+    failures: Callable[[], Mapping[tuple[str, TargetReference], str]] = dict
+    """Returns, from memory, why scale calls failed."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
     """Returns, from memory, the sizes that are in place."""
 
@@ -151,6 +153,7 @@ class Gatherer:
             loads,
             self._sources.usage(),
             self._sources.refusals(),
+            self._sources.failures(),
             self._sources.settled(),
             queries_elsewhere=queries,
         )

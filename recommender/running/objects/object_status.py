@@ -113,6 +113,9 @@ def _acting_condition(
         return ACTING, False, "TargetOwned", refusal_text(refused.recommended_replicas, refused.message)
     if Output.SCALE not in policy.outputs:
         return ACTING, True, "Published", ACTION_TEXTS[TargetAction.METRIC]
+    failed = next((each for each in outcomes if each.has_failed), None)
+    if failed is not None:
+        return ACTING, False, "ScaleFailed", f"{ACTION_TEXTS[TargetAction.SCALE]}: {failed.message}"
     if status is Status.HELD:
         return ACTING, False, "Held", message
     return ACTING, True, "Scaling", ACTION_TEXTS[TargetAction.SCALE]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
 from recommender.outputs.scale_results import ScaleResult
-from tests.recommender.outputs.scale_harness import Harness, decision
+from tests.recommender.outputs.scale_harness import WEB, Harness, decision
 from tests.support.apiserver_kinds import DEPLOYMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Chaos:
@@ -157,3 +161,37 @@ def test_a_size_that_somebody_has_set_meanwhile_is_not_written_again() -> None:
     tried = len(harness.times)
     harness.poll(5, 30)
     assert (len(harness.times), harness.size()) == (tried, 5)
+
+
+@pytest.mark.parametrize("replicas", [5, 6], ids=["the same size", "another size"])
+def test_why_a_call_failed_is_known_while_calls_fail(replicas: int) -> None:
+    harness = Undoing()
+    harness.poll(5)
+    harness.poll(replicas)
+    assert list(harness.writer.failures()) == [("web", WEB)]
+
+
+def succeed(harness: Undoing) -> None:
+    harness.is_undoing = False
+    harness.poll(5, 7)
+
+
+def set_by_hand(harness: Undoing) -> None:
+    harness.set(5)
+    harness.poll(5)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(succeed, id="it succeeds"),
+        pytest.param(set_by_hand, id="somebody else sets the size"),
+        pytest.param(lambda harness: harness.writer.retain(()), id="the recommendation is removed"),
+        pytest.param(lambda harness: harness.writer.clear(), id="another process leads"),
+    ],
+)
+def test_why_a_call_failed_is_forgotten_with_its_decision(end: Callable[[Undoing], object]) -> None:
+    harness = Undoing()
+    harness.poll(5)
+    end(harness)
+    assert harness.writer.failures() == {}

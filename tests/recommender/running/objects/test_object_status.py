@@ -69,6 +69,11 @@ def test_a_value_is_shown_with_the_step_that_decided_it() -> None:
             ("True", "Recommended"),
             ("False", "TargetOwned"),
         ),
+        (
+            replace(RECORD, targets=(replace(OUTCOME, has_failed=True, message="not yet"),)),
+            ("True", "Recommended"),
+            ("False", "ScaleFailed"),
+        ),
     ],
 )
 def test_conditions_show_whether_there_is_a_value_and_whether_it_takes_effect(
