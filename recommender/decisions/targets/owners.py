@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs, ReplacedSize, TargetState
     from recommender.decisions.policy_settings import Owners, RecommendationPolicy
     from recommender.decisions.record import TargetReference
+
+T = TypeVar("T")
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
 UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
@@ -149,9 +151,14 @@ def _refusal_by(
             return _owned_by(owner)
         if is_fresh(owners.time, now, policy.stale_after_seconds):
             return None
-        reason, is_awaited = "the last answer is too old", False
+        reason, is_awaited = too_old_text(owners), False
     where = f"the {called} of namespace {target.namespace} cannot be looked up"
     return TargetRefusal(None, f"{where}: {reason}; one of them may own {target}", is_awaited)
+
+
+def too_old_text(found: Observed[T]) -> str:
+    """Return that an answer is too old, with the reason why there is no newer one."""
+    return "the last answer is too old" + (f": {found.failure}" if found.failure else "")
 
 
 def _may_be_unseen(policy: RecommendationPolicy, autoscalers: Observed[tuple[Autoscaler, ...]] | Unknown) -> bool:
@@ -180,7 +187,7 @@ def _refusal_for_state(
     if isinstance(observed, Unknown):
         return TargetRefusal(None, f"{target} cannot be looked up: {observed.reason}", observed.is_awaited)
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
-        return TargetRefusal(None, f"{target} cannot be looked up: the last answer is too old")
+        return TargetRefusal(None, f"{target} cannot be looked up: {too_old_text(observed)}")
     state = observed.value
     managed = refusal_for_managers(state.replicas_managers or () if state else (), policy.owners)
     # A state that is not looked up in each poll outlives the time for which the other size is left in place.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from recommender.decisions.targets.owners import is_target_of
+from recommender.decisions.targets.owners import is_target_of, too_old_text
 from recommender.decisions.texts.times import is_fresh
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def held_by_autoscalers(
     if isinstance(seen, Unknown):
         return {name: _stays(name, f"{where}: {seen.reason}; one of them may follow {name}") for name in _RESOURCES}
     if not is_fresh(seen.time, now, policy.stale_after_seconds):
-        return {name: _stays(name, f"{where}: the last answer is too old") for name in _RESOURCES}
+        return {name: _stays(name, f"{where}: {too_old_text(seen)}") for name in _RESOURCES}
     return {
         name: held_by(autoscaler.name, name)
         for autoscaler in seen.value

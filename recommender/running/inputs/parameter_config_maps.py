@@ -48,7 +48,7 @@ class ParameterConfigMaps:
         except NotFoundError:
             return self._create_config_map(namespace, name, now)
         except KubernetesError as error:
-            return Unknown(f"ConfigMap {namespace}/{name} cannot be read: {error}")
+            return Unknown(str(error))
         return Observed(_content(document), now)
 
     def _create_config_map(self, namespace: str, name: str, now: float) -> Observed[ConfigMapData | None] | Unknown:

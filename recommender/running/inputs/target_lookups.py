@@ -135,7 +135,8 @@ class TargetLookups:
             return found
         now = self._clock.monotonic()
         silence = now - self._silent_since.setdefault(target, now)
-        return self._known.get(target) or replace(found, is_awaited=silence < _AWAITED_SECONDS)
+        known = self._known.get(target)
+        return replace(known, failure=found.reason) if known else replace(found, is_awaited=silence < _AWAITED_SECONDS)
 
     def _forget(self, wanted: Collection[TargetReference]) -> None:
         oldest = self._clock.wall() - _KEPT_SECONDS

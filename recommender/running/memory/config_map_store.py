@@ -35,11 +35,11 @@ from recommender.running.memory.config_map_documents import (
 )
 from recommender.running.memory.memory_document import encode_memory, encode_shard
 from recommender.running.memory.store_protocol import (
+    NAME_PREFIX,
     MemoryKey,
     MemoryUnavailableError,
     ShardTooLargeError,
     StoredMemory,
-    stored_name,
 )
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class ConfigMapMemoryStore:
         if isinstance(error, ForbiddenError):
             message = (
                 f"memories cannot be stored in namespace {self._namespace}: allow get, create and update of ConfigMaps"
-                f" named {stored_name('NAME')}; until then nothing is scaled"
+                f" named {NAME_PREFIX}NAME; until then nothing is scaled"
             )
         else:
             message = "memories cannot be read or written; until then nothing is scaled"

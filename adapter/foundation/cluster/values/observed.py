@@ -19,6 +19,8 @@ class Observed(Generic[T]):
     """Whether it follows from an empty first list that no second list has confirmed. Readers that remember objects from
     before the start must not rely on it.
     """
+    failure: str = field(default="", compare=False)
+    """Why the source has not confirmed the fact since then; empty if nothing has failed."""
 
 
 @dataclass(frozen=True, slots=True)

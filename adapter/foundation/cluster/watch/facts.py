@@ -153,7 +153,8 @@ def _left_out(number: int, running: RunningWatch) -> str:
 def _observation(running: RunningWatch, value: Callable[[], V]) -> Observed[V]:
     # Looked at before the value: the doubt ends after another list has been stored.
     time, began_empty = running.record.heard_at or 0.0, running.reflector.began_empty
-    return Observed(value(), time, began_empty)
+    failure = running.reflector.failure
+    return Observed(value(), time, began_empty, str(failure) if failure else "")
 
 
 def _why_unknown(running: RunningWatch) -> Unknown | None:

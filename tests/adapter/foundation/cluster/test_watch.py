@@ -218,6 +218,7 @@ def test_facts_keep_their_time_while_the_server_is_unreachable(
     state = watch.state()
     assert isinstance(state.nodes, Observed)
     assert (names(state), state.nodes.time) == (["a"], NOW)
+    assert state.nodes.failure.startswith("GET /api/v1/nodes: ")
     server.start()
     until(lambda: isinstance(found := watch.state().nodes, Observed) and found.time == NOW + 300.0)
 

@@ -79,8 +79,20 @@ def outcome(given: Inputs, with_policy: RecommendationPolicy | None = None, valu
         (replace(inputs(), cluster=ClusterState()), None, "they are not watched"),
         (inputs(time=NOW - 61), None, "the last answer is too old"),
         (inputs(time=NOW + 10), None, "the last answer is too old"),
+        (
+            replace(inputs(), targets={DNS: Observed(TargetState(3), NOW - 61, failure="500 InternalError")}),
+            None,
+            "cannot be looked up: the last answer is too old: 500 InternalError",
+        ),
+        (
+            replace(
+                inputs(), cluster=ClusterState(autoscalers={"kube-system": Observed((), NOW - 61, failure="gone")})
+            ),
+            None,
+            "cannot be looked up: the last answer is too old: gone; one of them may own",
+        ),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_a_target_with_another_owner_is_refused(given: Inputs, owner: str | None, message: str) -> None:
     found = outcome(given)

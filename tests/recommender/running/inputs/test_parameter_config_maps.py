@@ -60,5 +60,5 @@ def test_a_config_map_that_cannot_be_read_is_unknown_and_not_created() -> None:
     store.deny("get", "configmaps")
     found = reading(store, DEFAULTS)
     assert isinstance(found, Unknown)
-    assert "kube-system/dns cannot be read" in found.reason
+    assert found.reason.startswith("GET /api/v1/namespaces/kube-system/configmaps/dns: 403 Forbidden")
     assert not exists(store)

@@ -367,7 +367,10 @@ def test_the_last_answer_is_used_with_its_time_while_the_api_server_fails(error:
         raise error
 
     harness.before, harness.now = fail, 20.0
-    assert harness.of() == Observed(WHOLE, 1000.0)
+    kept = harness.of()
+    assert kept == Observed(WHOLE, 1000.0)
+    assert isinstance(kept, Observed)
+    assert kept.failure == f"{WEB}: {error}"
     harness.lookups.look([])
     assert harness.of() == Observed(WHOLE, 1000.0)
     harness.before = lambda _path: None

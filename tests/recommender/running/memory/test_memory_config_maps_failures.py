@@ -60,7 +60,9 @@ def test_missing_rights_are_logged_once(caplog: pytest.LogCaptureFixture) -> Non
         harness.objects.deny(verb, "configmaps")
         for name in ("web", "dns"):
             assert not store.save(name, FIRST, urgent=True)
-    with pytest.raises(MemoryUnavailableError, match="allow get, create and update of ConfigMaps"):
+    with pytest.raises(
+        MemoryUnavailableError, match="allow get, create and update of ConfigMaps named tidewatch-recommender-NAME;"
+    ):
         store.load("web")
     assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 1
     harness.objects.denied.clear()
