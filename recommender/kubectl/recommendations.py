@@ -30,6 +30,9 @@ _REPAIR: Final = (
     "(networkPolicy.pageFrom)"
 )
 
+_OF_THE_PAGE: Final = ("this process does not lead", "this process has not made", "the last decisions, made at")
+"""How the page begins to say why it has no decisions: then it can be reached, so nothing of `_REPAIR` is missing."""
+
 RECOMMENDER_FLAG: Final = Flag(
     "recommender",
     TEXT,
@@ -95,7 +98,8 @@ def recommendations(reader: Reader, service: str) -> Recommendations | NotRead:
 def _recommendations_from(reader: Reader, path: str, right: AccessRight) -> Recommendations | NotRead:
     found = reader.object(path, right)
     if isinstance(found, NotRead):
-        hint = "" if "you lack the right" in found.reason else f": {_REPAIR}"
+        needs_no_repair = any(text in found.reason for text in ("you lack the right", *_OF_THE_PAGE))
+        hint = "" if needs_no_repair else f": {_REPAIR}"
         return NotRead(f"the recommender's decisions: {found.reason}{hint}")
     items = found.get("items") or ()
     if found.get("kind") != KIND or not all(_is_known(item) for item in items):

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from recommender.decisions.publication import Publication
+from recommender.page.handler import _unavailable
 from tests.recommender.kubectl import shop
 
 if TYPE_CHECKING:
@@ -110,6 +112,24 @@ def test_a_standby_of_the_recommender_is_skipped(web: Plugin) -> None:
     web.answer(shop.RECOMMENDERS, {"items": [standby, *pods["items"]]})
     web.answer(shop.PAGE.replace("recommender-0", "recommender-1"), {"message": "this process does not lead"}, 503)
     assert web.why("deployment/web").status == 0
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        Publication(),
+        Publication(leader="recommender-1"),
+        Publication(leads=True),
+        Publication(leads=True, time=0.0, has_expired=True),
+    ],
+    ids=["nobody leads", "another one leads", "no decision yet", "too old"],
+)
+def test_a_page_that_answers_without_decisions_needs_no_other_address(web: Plugin, published: Publication) -> None:
+    shop.put_recommender(web, shop.recommendation())
+    web.answer(shop.PAGE, _unavailable(published), 503)
+    (missing,) = web.why("deployment/web", "-o", "json").document["missing"]
+    assert str(_unavailable(published)["message"]) in missing
+    assert "bindAddress" not in missing
 
 
 def test_terminated_pods_of_the_recommender_are_not_queried(web: Plugin) -> None:
