@@ -16,7 +16,8 @@ a class, other programs' messages are truncated, and nothing that may contain a 
     +-- UnexpectedResponseError an answer that kube-apiserver would not give
     +-- StatusError             an answer other than 2xx
         +-- UnauthorizedError   401, or 403 for system:anonymous: the credentials were not accepted
-        +-- ForbiddenError      403
+        +-- ForbiddenError      403: a right is missing
+        +-- AdmissionError      403 to a write by a webhook, a policy, a quota, or in a namespace that ends
         +-- NotFoundError       404: there is no such object; for a list, this kind is not served
         +-- ConflictError       409: the object has another version now, or the name is taken
         +-- ExpiredError        410: this resourceVersion or continue token is compacted
@@ -109,6 +110,10 @@ class ForbiddenError(StatusError):
     """The credentials are valid, but lack the permission."""
 
 
+class AdmissionError(StatusError):
+    """The credentials suffice, but the cluster does not admit this write: it says nothing about other objects."""
+
+
 class NotFoundError(StatusError):
     """There is no such object, or the path is not served."""
 
@@ -138,6 +143,10 @@ class ErrorStatus(msgspec.Struct, gc=False):
 
 
 _ERROR_STATUSES = decoder_of(ErrorStatus)
+_OF_ADMISSION = ("denied the request", "denied request", "exceeded quota", "because it is being terminated")
+"""Words of webhooks, of ValidatingAdmissionPolicies, of quotas and of NamespaceLifecycle in a 403."""
+_OF_AUTHORIZATION = ' is forbidden: User "'
+"""Words of kube-apiserver where a right is missing; whatever an authorizer adds follows them."""
 
 
 _CLASSES: dict[int, type[StatusError]] = {
@@ -165,8 +174,14 @@ def error_of_status(what: str, status: ErrorStatus, retry_after_seconds: float =
     kind = _CLASSES.get(status.code, ServerError if status.code >= 500 else StatusError)
     if status.code == 403 and '"system:anonymous"' in status.message:
         kind = UnauthorizedError
+    elif status.code == 403 and _is_of_admission(status.message):
+        kind = AdmissionError
     reason = " ".join(filter(None, (str(status.code), status.reason)))
     return kind(f"{what}: {reason}: {trim_message(status.message) or 'no message'}", status.code, retry_after_seconds)
+
+
+def _is_of_admission(message: str) -> bool:
+    return _OF_AUTHORIZATION not in message and any(words in message for words in _OF_ADMISSION)
 
 
 def error_of_event(path: str, content: msgspec.Raw) -> StatusError | UnexpectedResponseError:

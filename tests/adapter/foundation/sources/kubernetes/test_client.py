@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import pytest
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.errors import (
+    AdmissionError,
     ExpiredError,
     ForbiddenError,
     NotFoundError,
@@ -22,6 +24,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnexpectedResponseError,
     UnreachableError,
     error_of_answer,
+    is_of_the_server,
 )
 from adapter.foundation.sources.kubernetes.transport import PlainAccess, PlainTransport, TlsError
 from tests.adapter.foundation.sources.kubernetes.client_documents import PODS, kind_of
@@ -67,6 +70,24 @@ def test_each_status_has_its_error_class(
         client.get(PODS)
     assert type(raised.value) is error
     assert (raised.value.code, raised.value.retry_after_seconds) == (code, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        ('deployments.apps "web" is forbidden: User "a" cannot update resource "deployments/scale"', ForbiddenError),
+        ('nodes is forbidden: User "a" cannot list resource "nodes": a policy denied the request', ForbiddenError),
+        ('admission webhook "a.example.com" denied the request: not on Fridays', AdmissionError),
+        ("web is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: c", AdmissionError),
+        ('configmaps "m" is forbidden: exceeded quota: q, requested: count/configmaps=1', AdmissionError),
+        ("unable to create new content in namespace shop because it is being terminated", AdmissionError),
+    ],
+)
+def test_a_write_that_is_not_admitted_does_not_lack_a_right(message: str, error: type[StatusError]) -> None:
+    body = json.dumps({"kind": "Status", "message": message, "reason": "Forbidden", "code": 403}).encode()
+    found = error_of_answer("PUT /", 403, body)
+    assert type(found) is error
+    assert not is_of_the_server(found)
 
 
 @pytest.mark.parametrize("retry_after", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "", "³"])
