@@ -62,6 +62,14 @@ RECOMMENDER_FILE: Final = (
         1,
     ),
     _in_file(
+        "a query whose bracket is never closed",
+        "recommendations:\n- name: web\n  predictive: {load: sum(up, loadPerReplica: 1, horizon: 3m}\n" + TARGET,
+        "r.yaml:5",
+        "no version of Prometheus can parse the query: the ( of '(up' is never closed",
+        "correct it",
+        1,
+    ),
+    _in_file(
         "a name twice",
         LINEAR + TARGET + LINEAR.partition("\n")[2] + TARGET.replace("name: web", "name: api"),
         "r.yaml:7",

@@ -16,8 +16,8 @@ from adapter.commands.trials.served import asked_of_nobody, asked_with_a_selecto
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
 from adapter.metrics.rulebook.lint.examples import example_of
 from adapter.metrics.rulebook.model import Metric, ResourceRule, Rule, Rulebook
-from adapter.metrics.rulebook.parsing.malformed import is_written_out
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
+from adapter.metrics.rulebook.templates.template import is_written_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator

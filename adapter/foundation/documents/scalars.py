@@ -22,6 +22,7 @@ from adapter.foundation.objects.names import (
 )
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
 from adapter.foundation.objects.selectors import SelectorError, parse_selector
+from adapter.foundation.promql.malformed import flaw_of
 
 N = TypeVar("N", int, float, Fraction)
 
@@ -208,12 +209,20 @@ def _selector(value: str) -> str:
         raise WrongValueError(f"the selector cannot be read: {str(error).partition(': write ')[0]}") from None
 
 
+def _query(value: str) -> str:
+    if not value.strip():
+        raise WrongValueError("the query is empty", "write the PromQL of a query")
+    if flaw := flaw_of(value):
+        raise WrongValueError(f"no version of Prometheus can parse the query: {flaw}", "correct it")
+    return value
+
+
 BOOLEAN: Final = Scalar(
     "true or false", "write true or false", read_boolean, {"type": "boolean"}, lambda value: value, unquoted=True
 )
 TEXT: Final = text()
 TEXTS_MAY_BE_EMPTY: Final = Scalar("a string", "write a string", str, _ANY)
-QUERY: Final = text("the query is empty", "write the PromQL of a query")
+QUERY: Final = Scalar("a string", "write a string", _query, _ANY)
 PATH: Final = TEXT.then(Path)
 QUANTITY: Final = Scalar("a quantity", "write a quantity, such as 100m or 64Mi", _quantity, _QUANTITY)
 SELECTOR: Final = Scalar("a string", "write a label selector as for kubectl, such as tier=dns", _selector, _ANY)

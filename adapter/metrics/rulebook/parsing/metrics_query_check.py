@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
+from adapter.foundation.promql.malformed import flaw_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Api, ResourceRule, Rule
-from adapter.metrics.rulebook.parsing.malformed import flaw_of, has_branches, is_written_out
 from adapter.metrics.rulebook.templates.matchers import names_matcher, selector_matchers, value_matcher
 from adapter.metrics.rulebook.templates.template import (
     PlacingError,
     QueryTemplate,
     TemplateArguments,
     TemplateError,
+    has_branches,
+    is_written_out,
     parse_query_template,
     template_arguments,
 )

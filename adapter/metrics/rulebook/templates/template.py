@@ -7,12 +7,14 @@ is reported as a finding instead. Five fields are known, as in prometheus-adapte
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.promql.quoting import label_in_query
+from adapter.foundation.promql.tokens import tokens_of
 from adapter.foundation.promql.tree import selectors_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.gotemplate import (
@@ -38,6 +40,8 @@ __all__ = [
     "QueryTemplate",
     "TemplateArguments",
     "TemplateError",
+    "has_branches",
+    "is_written_out",
     "parse_query_template",
     "quotes_series",
     "template_arguments",
@@ -49,6 +53,9 @@ _SERIES = "Series"
 _IN_QUOTES_ONLY = "made.up"
 """Name of a series that a query can only contain between quotes."""
 _PLAIN_FIELDS = frozenset({("Series",), ("LabelMatchers",), ("GroupBy",)})
+_ALWAYS_THE_SAME: Final = re.compile(r"<<-?\s*\.(?:Series|LabelMatchers|GroupBy)\s*-?>>")
+"""Actions that print the same kind of tokens for every requester of a rule."""
+_BRANCH: Final = re.compile(r"<<-?\s*(?:if|else|range|with)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,21 @@ def parse_query_template(text: str) -> QueryTemplate:
     """Return the parsed template. Raises TemplateError."""
     template = parse_template(text, _NAME)
     return QueryTemplate(text, template.fields, all(map(_is_plain, template.nodes)), template)
+
+
+def has_branches(template: str) -> bool:
+    """Return whether a template may print different text for different requesters."""
+    return _BRANCH.search(template) is not None
+
+
+def is_written_out(template: str) -> bool:
+    """Return whether a template prints the same tokens outside strings for every requester.
+
+    `quantile(<<.LabelValuesByName.q>>, up)` is a valid query only for requests that select a `q`.
+    """
+    tokens = tokens_of(_ALWAYS_THE_SAME.sub("x", template))
+    asked = any(a.is_sign("<") and b.is_sign("<") and a.end == b.start for a, b in pairwise(tokens))
+    return not asked and not has_branches(template)
 
 
 def quotes_series(query: QueryTemplate) -> bool:

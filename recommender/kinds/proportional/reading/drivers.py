@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import CountedKind, CountQuery
-from adapter.foundation.documents.scalars import NAMESPACE, SELECTOR, Bounds, number, text
+from adapter.foundation.documents.scalars import NAMESPACE, QUERY, SELECTOR, Bounds, number
 from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf, WrongValueError
 from recommender.kinds.proportional.modes.rungs import ambiguous, negative
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.tree import DocumentProblem
 
 _COUNTED: Final[tuple[CountedKind, ...]] = ("services", "pods", "namespaces", "endpoints")
-_NO_EXPRESSION: Final = ("`query` has no `expr`", "write the PromQL of a query with one value")
 
 
 def _ladder(rungs: list[tuple[int, int]]) -> Rungs:
@@ -33,7 +32,7 @@ def _either(name: str, given: Given) -> Iterator[DocumentProblem]:
         has = "both `perReplica` and `ladder`" if given.has("ladder") else "neither `perReplica` nor `ladder`"
         yield given.node.problem(f"`{name}` has {has}", "write exactly one of them")
     if name == "query" and not given.has("expr"):
-        yield given.node.problem(*_NO_EXPRESSION)
+        yield given.node.problem("`query` has no `expr`", "write the PromQL of a query with one value")
 
 
 _AMOUNTS: Final = (
@@ -77,7 +76,7 @@ def _drivers(**drivers: Driver) -> tuple[Driver, ...]:
     return tuple(drivers[name] for name in (*_COUNTED, "query") if name in drivers)
 
 
-_EXPRESSION: Final = Key("expr", text(*_NO_EXPRESSION), "PromQL of a query with one value.")
+_EXPRESSION: Final = Key("expr", QUERY, "PromQL of a query with one value.")
 DRIVERS: Final = Section(
     "drivers",
     _drivers,

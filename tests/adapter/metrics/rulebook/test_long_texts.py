@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
 from adapter.foundation.objects.resources import Resource
+from adapter.foundation.promql.malformed import flaw_of
 from adapter.foundation.promql.tokens import TokenKind, tokens_of
 from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, cursor, evaluate, execute, parse_template
 from adapter.metrics.rulebook.gotemplate.lexer import TemplateToken
 from adapter.metrics.rulebook.gotemplate.variables import Variables
 from adapter.metrics.rulebook.naming import NamingError, parse_expansion
-from adapter.metrics.rulebook.parsing.malformed import flaw_of
 from adapter.metrics.rulebook.provided_metrics import static_metrics
 from adapter.metrics.rulebook.resources import ResourceMapping
 

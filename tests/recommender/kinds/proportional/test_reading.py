@@ -237,6 +237,10 @@ BAD: Final = {
             "6: 'x' is not a number: write a number above 0",
         ],
     ),
+    "a query that no Prometheus can parse": (
+        "drivers: {query: {expr: 'sum(up', perReplica: 1}}",
+        ["1: no version of Prometheus can parse the query: the ( of '(up' is never closed: correct it"],
+    ),
     "no drivers": ("drivers: {}", ["1: `drivers` is empty: write at least one, such as services: {perReplica: 500}"]),
     "an empty driver": ("drivers: {services: }", ["1: `services` is empty: write perReplica or ladder under it"]),
     "options": (

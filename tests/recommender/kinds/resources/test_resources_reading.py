@@ -26,6 +26,7 @@ TOP = "prometheus: {url: http://127.0.0.1:9}\n"
         ((), "fromUsage: {}, forEach: {max: 0}", "0"),
         ((), "fromUsage: {}, forEach: {}, min: {cpu: 2}, max: {cpu: 1}", "`max` of cpu is less than `min`"),
         (("targets: []",), "fromUsage: {}, forEach: {}", "targets and forEach"),
+        ((), "fromUsage: {cpu: 'sum(up'}, forEach: {}", "no version of Prometheus can parse the query: the ( of"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_when_read(lines: tuple[str, ...], kind: str, expected: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.metrics.rulebook.templates.template import TemplateArguments, parse_query_template
+from adapter.metrics.rulebook.templates.template import TemplateArguments, is_written_out, parse_query_template
 
 DATA = TemplateArguments("up", 'a="b"', {"a": "b"}, ("namespace", "pod"))
 
@@ -49,3 +49,18 @@ def test_fields_are_found_anywhere_in_a_template(text: str, fields: set[str]) ->
 def test_templates_of_the_same_text_are_equal() -> None:
     assert parse_query_template("<<.Series>>") == parse_query_template("<<.Series>>")
     assert parse_query_template("<<.Series>>") != parse_query_template("<<.GroupBy>>")
+
+
+@pytest.mark.parametrize(
+    ("template", "is_whole"),
+    [
+        ("sum by (<<.GroupBy>>) (<< .Series >>{<<.LabelMatchers>>})", True),
+        ('up{pod=~"<<.LabelValuesByName.pod>>"} < 5 # <<.Comment>>', True),
+        ("quantile(<<.LabelValuesByName.q>>, up)", False),
+        ('quantile(<<index .LabelValuesByName "q">>, up)', False),
+        ('up{<<if .LabelMatchers>>a="b"<<end>>}', False),
+        ('up{a="<<range .GroupBySlice>><<.>><<end>>"}', False),
+    ],
+)
+def test_templates_whose_words_depend_on_the_request_are_recognised(template: str, *, is_whole: bool) -> None:
+    assert is_written_out(template) is is_whole

@@ -39,6 +39,14 @@ BAD: Final = {
             "3: the query is empty: write the PromQL of a query",
         ],
     ),
+    "queries that no Prometheus can parse": (
+        "load: sum(up\nfreezeUnless: up[5m\nconnections: {limit: 1, metric: 'sum(up) by (pod]'}",
+        [
+            "1: no version of Prometheus can parse the query: the ( of '(up' is never closed: correct it",
+            "2: no version of Prometheus can parse the query: the [ of '[5m' is never closed: correct it",
+            "3: no version of Prometheus can parse the query: the ( of '(pod]' is closed by a ]: correct it",
+        ],
+    ),
     "load per replica": (
         "loadPerReplica: 0",
         ["1: `loadPerReplica` is 0: write what one replica serves, above 0 and at most 1e15"],

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
+from adapter.foundation.promql.malformed import flaw_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.metrics.rulebook.parsing.malformed import flaw_of, is_written_out
 from tests.support.promql_generator import POD_WORDS, TemplateGenerator
 
 FLAWS = [
@@ -77,21 +77,6 @@ def test_a_query_that_some_parser_may_read_has_no_flaw(query: str) -> None:
 )
 def test_an_incomplete_query_is_checked_only_for_brackets_and_strings(query: str, *, is_flawed: bool) -> None:
     assert (flaw_of(query, is_whole=False) is not None) is is_flawed
-
-
-@pytest.mark.parametrize(
-    ("template", "is_whole"),
-    [
-        ("sum by (<<.GroupBy>>) (<< .Series >>{<<.LabelMatchers>>})", True),
-        ('up{pod=~"<<.LabelValuesByName.pod>>"} < 5 # <<.Comment>>', True),
-        ("quantile(<<.LabelValuesByName.q>>, up)", False),
-        ('quantile(<<index .LabelValuesByName "q">>, up)', False),
-        ('up{<<if .LabelMatchers>>a="b"<<end>>}', False),
-        ('up{a="<<range .GroupBySlice>><<.>><<end>>"}', False),
-    ],
-)
-def test_templates_whose_words_depend_on_the_request_are_recognised(template: str, *, is_whole: bool) -> None:
-    assert is_written_out(template) is is_whole
 
 
 def test_a_generated_query_has_a_flaw_only_with_an_extra_bracket() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final
 
 from adapter.foundation.promql.tokens import PromQLToken, TokenKind, tokens_of
@@ -28,25 +27,6 @@ _NEED_ARGUMENTS: Final = re.compile(
 )
 """Aggregations and functions that need an argument in every dialect."""
 _SHOWN_CHARACTERS: Final = 40
-
-_ALWAYS_THE_SAME: Final = re.compile(r"<<-?\s*\.(?:Series|LabelMatchers|GroupBy)\s*-?>>")
-"""Actions that print the same kind of tokens for every requester of a rule."""
-_BRANCH: Final = re.compile(r"<<-?\s*(?:if|else|range|with)\b")
-
-
-def has_branches(template: str) -> bool:
-    """Return whether a template may print different text for different requesters."""
-    return _BRANCH.search(template) is not None
-
-
-def is_written_out(template: str) -> bool:
-    """Return whether a template prints the same tokens outside strings for every requester.
-
-    `quantile(<<.LabelValuesByName.q>>, up)` is a valid query only for requests that select a `q`.
-    """
-    tokens = tokens_of(_ALWAYS_THE_SAME.sub("x", template))
-    asked = any(a.is_sign("<") and b.is_sign("<") and a.end == b.start for a, b in pairwise(tokens))
-    return not asked and not has_branches(template)
 
 
 def flaw_of(query: str, *, is_whole: bool = True) -> str | None:
