@@ -93,7 +93,7 @@ class TargetLookups:
         self._slow: frozenset[TargetReference] = frozenset()
         self._uids: dict[TargetReference, str] = {}
         self._readable: dict[TargetReference, float] = {}
-        """When each object that could be read as a whole was last requested, by the monotonic clock."""
+        """When each object that could be read as a whole was last requested, by the monotonic clock; oldest first."""
         self._scale_only_until: dict[TargetReference, float] = {}
         self._object_only_until: dict[TargetReference, float] = {}
         self._known: dict[TargetReference, Observed[TargetState | None]] = {}
@@ -151,11 +151,19 @@ class TargetLookups:
         The lock is held, since look-ups that are late may still add targets.
         """
         now = self._clock.monotonic()
-        oldest = now - _READABLE_SECONDS
-        self._readable = {target: time for target, time in self._readable.items() if target in wanted or time > oldest}
+        while self._readable and now - next(iter(self._readable.values())) >= _READABLE_SECONDS:
+            target = next(iter(self._readable))
+            del self._readable[target]
+            if target in wanted:
+                self._readable[target] = now
         for untils in (self._scale_only_until, self._object_only_until):
-            for target in [target for target, until in untils.items() if target not in wanted and now >= until]:
+            for target in [target for target, until in untils.items() if now >= until and target not in wanted]:
                 del untils[target]
+
+    def _keep_readable(self, target: TargetReference) -> None:
+        """Record that a target which can be read as a whole has been requested now. The lock is held."""
+        self._readable.pop(target, None)
+        self._readable[target] = self._clock.monotonic()
 
     def uid(self, target: TargetReference) -> str:
         """Return the UID that a target had when it was last looked up; empty if it is not known."""
@@ -198,13 +206,13 @@ class TargetLookups:
                 if target in self._readable:
                     # Its pause must not end where the right is taken away, or where an API server that has just started
                     # does not know the roles yet.
-                    self._readable[target] = self._clock.monotonic()
+                    self._keep_readable(target)
                     raise
             return None
         with self._ended:
             self._scale_only_until.pop(target, None)
             self._uids[target] = uid_of(document)
-            self._readable[target] = self._clock.monotonic()
+            self._keep_readable(target)
         self._states.recovered(str(target), f"{target} may be read now")
         try:
             found = scaled_object_of(document, self._size_of_custom_kind(target, path))

@@ -167,6 +167,15 @@ def test_a_target_that_was_readable_stays_so_as_long_as_it_has_turns() -> None:
         assert harness.lookups.look([]) == {}
 
 
+def test_a_poll_does_not_look_at_targets_that_were_readable_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    harness.now = 601.0
+    assert harness.lookups.look([]) == {}
+    monkeypatch.setattr(TargetReference, "__hash__", None)
+    assert harness.lookups.look([]) == {}
+
+
 def test_it_is_forgotten_after_a_day_that_a_target_was_readable() -> None:
     harness = Harness()
     assert harness.of() == Observed(WHOLE, 1000.0)
