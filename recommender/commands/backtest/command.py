@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.documents.tree import did_you_mean
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.reports.documents import json_text
@@ -28,6 +27,7 @@ from recommender.backtest.reports.table import report_text
 from recommender.child_processes.parent import Children
 from recommender.commands.backtest.flags import BACKTEST
 from recommender.commands.backtest.load import read_load
+from recommender.commands.chosen_recommendation import chosen
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.output_files import check_output_file, check_picture
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
@@ -82,19 +82,8 @@ def _settings(values: FlagValues, configuration: Configuration | None) -> Predic
         if name:
             raise UsageError("--recommendation needs --config: name the configuration file that holds it")
         return None
-    refused = next((each for each in configuration.refused if each.name == name or not name), None)
     found = predictive_settings(configuration.recommendations)
-    if name in found:
-        return found[name]
-    if refused is not None:
-        raise UsageError(str(refused.problems[0]))
-    if not name and len(found) == 1:
-        return next(iter(found.values()))
-    known = ", ".join(found) or "none"
-    if not name:
-        raise UsageError(f"--config has {len(found)} predictive recommendations ({known}): write --recommendation=NAME")
-    fix = did_you_mean(name, found, f"there are {known}")
-    raise UsageError(f"--recommendation: there is no predictive recommendation {name!r}: {fix}")
+    return chosen(name, "predictive", found, configuration.refused, "load")
 
 
 def _options(values: FlagValues, settings: PredictiveSettings | None) -> BacktestOptions:

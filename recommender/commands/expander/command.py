@@ -15,6 +15,7 @@ from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import fields
+from recommender.commands.chosen_recommendation import chosen
 from recommender.commands.expander.flags import EXPANDER
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
 from recommender.configuration.reading import ConfigurationFileError
@@ -102,14 +103,8 @@ def rules_of(configuration: Configuration, name: str) -> ExpanderRules:
     from recommender.kinds.cluster_size.expanders.asked_options import ExpanderRules, stated_prices  # noqa: PLC0415 - its packages are optional
 
     found = cluster_size_settings(configuration.recommendations)
-    if name and name not in found:
-        raise UsageError(
-            f"--recommendation: no entry with clusterSize is named {name!r}: write one of {', '.join(found)}"
-        )
-    if not name and len(found) != 1:
-        what = "no entry has clusterSize: add one" if not found else f"choose one of {', '.join(found)}"
-        raise UsageError(f"--recommendation: {what}")
-    settings = found[name or next(iter(found))]
+    refused = () if found and not name else configuration.refused  # An unnamed choice goes on without refused entries.
+    settings = chosen(name, "clusterSize", found, refused, "node groups")
     if settings.priorities is None and settings.priorities_config_map is not None:
         raise UsageError(
             "the expander priority reads no ConfigMap here, since this program does not ask the cluster: write "

@@ -7,11 +7,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import did_you_mean
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, with_repair
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.chosen_backend import chosen_prometheus
+from recommender.commands.chosen_recommendation import chosen
 from recommender.commands.past_span import moment_of, whole_step
 from recommender.commands.replay.kube_history import recording_of
 from recommender.commands.replay.kube_state import PastWindow, read_kube_state
@@ -73,19 +73,6 @@ def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
 
 
 def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSettings:
-    """Return the settings of the named recommendation or, without a name, those of the only one. Raises UsageError."""
+    """Return the settings of the named cluster size or, without a name, those of the only one. Raises UsageError."""
     found = cluster_size_settings(configuration.recommendations)
-    if name in found:
-        return found[name]
-    refused = next((each for each in configuration.refused if each.name == name or not name), None)
-    if refused is not None:
-        raise UsageError(str(refused.problems[0]))
-    known = ", ".join(found) or "none"
-    if name:
-        fix = did_you_mean(name, found, f"there are {known}")
-        raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {fix}")
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if not found:
-        raise UsageError("--config: no recommendation has clusterSize: add one, with its node groups")
-    raise UsageError(f"--config has several recommendations with clusterSize ({known}): write --recommendation=NAME")
+    return chosen(name, "clusterSize", found, configuration.refused, "node groups")

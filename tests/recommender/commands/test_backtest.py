@@ -118,7 +118,7 @@ def test_a_configuration_needs_only_a_load(trace: Path, tmp_path: Path, capsys: 
     assert (document["startup_seconds"], document["min_replicas"]) == (1200, 2)
     assert document["policies"][0]["name"] == "headroom:25%"
     assert run("--config", config, "--trace", trace, "--recommendation", "chet") == 2
-    assert "no predictive recommendation 'chet': did you mean chat?" in capsys.readouterr().err
+    assert "no recommendation 'chet' with predictive: did you mean chat?" in capsys.readouterr().err
 
 
 def test_a_range_that_ends_before_it_starts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

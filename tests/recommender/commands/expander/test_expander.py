@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str, str]] = {
     "another entry": (
         ("--listen=127.0.0.1:0", "--recommendation=x"),
         "least-waste",
-        "is named 'x': write one of nodes",
+        "there is no recommendation 'x' with clusterSize: there are nodes",
     ),
     "priorities of a ConfigMap": (("--listen=127.0.0.1:0",), "priority", "reads no ConfigMap here"),
     "a client's authority without TLS": (
