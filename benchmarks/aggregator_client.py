@@ -11,6 +11,7 @@ It is a process with one thread, so that it disturbs neither its own clock nor t
 from __future__ import annotations
 
 import gc
+import math
 import selectors
 import socket
 import ssl
@@ -275,15 +276,9 @@ def _tls(endpoint: Endpoint) -> ssl.SSLContext:
 def _stride(apps: int) -> int:
     """Return a step that visits each of the apps once in a round: without a common divisor, and far from 1."""
     stride = max(1, int(apps * 0.618))
-    while _common_divisor(stride, apps) > 1:
+    while math.gcd(stride, apps) > 1:
         stride += 1
     return stride
-
-
-def _common_divisor(one: int, other: int) -> int:
-    while other:
-        one, other = other, one % other
-    return one
 
 
 if __name__ == "__main__":
