@@ -188,7 +188,7 @@ def values_for(entry: DemandEntry, names: Iterable[str], reading: Reading) -> Va
     namespace, selector = entry.request.namespace, entry.request.selector
     if isinstance(reading, ExternalReading):
         ages = {"age of its samples": reading.sample_age(namespace, selector)} if reading.times else {}
-        found = {frozenset(row.labels.items()): row.value for row in reading.rows(namespace, selector)}
+        found: Values = {frozenset(row.labels.items()): row.value for row in reading.rows(namespace, selector)}
     else:
         ages = {f"age of the samples of {name}": reading.sample_age(namespace, name) for name in names if reading.times}
         found = _by_name(namespace, names, reading)
