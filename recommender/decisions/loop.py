@@ -167,6 +167,8 @@ def _new_decision(
         details=settled.details,
         each=policy.each,
     )
+    if not record.has_value:
+        record = replace(record, binding=None)
     return Decision(record, _next_memory(calculation, settled, memory, now), settled.writes, settled.decide_again)
 
 

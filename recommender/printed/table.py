@@ -58,7 +58,7 @@ def _summary(groups: Sequence[list[Record]], width: int | None, paint: Callable[
 def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
     first, summary = group[0], summary_of(group)
     if first.each is None:
-        return first.name, first.status.value, value_text(first), _deciding_step(first) or "-"
+        return first.name, first.status.value, value_text(first), first.binding or "-"
     value = _value_of_targets(group) if summary.replicas is None else count_of(summary.replicas, "replica")
     counts = ", ".join(
         f"{summary.counts[status]} {status.value}" for status in WORST_FIRST if summary.counts.get(status)
@@ -113,13 +113,8 @@ def _decided_by(record: Record) -> str:
     """Return the step that decided, with the reason if a target is refused; the message if no step decided."""
     refused = "; ".join(outcome.message for outcome in record.targets if outcome.action is TargetAction.REFUSED)
     if refused:
-        return f"{_deciding_step(record) or '-'}, refused: {refused}"
-    return _deciding_step(record) or record.message or "-"
-
-
-def _deciding_step(record: Record) -> str | None:
-    """Return the step that decided; None where there is no value."""
-    return record.binding if record.replicas is not None or record.has_value else None
+        return f"{record.binding or '-'}, refused: {refused}"
+    return record.binding or record.message or "-"
 
 
 def _status(place: int, column: int, text: str, colours: dict[int, str], paint: Callable[[str, str], str]) -> str:

@@ -68,7 +68,7 @@ def test_the_document_has_every_key() -> None:
 
 
 def test_no_step_is_shown_as_the_one_that_decided_without_a_value() -> None:
-    held = replace(RECORD, status=Status.HELD, message="paused: no size is known", replicas=None)
+    held = replace(RECORD, status=Status.HELD, message="paused: no size is known", replicas=None, binding=None)
     _heading, row, *_ = as_text([held]).splitlines()
     assert row.split() == ["coredns", "held", "no", "value", "-"]
 
@@ -76,7 +76,10 @@ def test_no_step_is_shown_as_the_one_that_decided_without_a_value() -> None:
 def test_a_target_without_a_value_shows_why_instead_of_a_step() -> None:
     message = "paused: no size is known"
     targets = [TargetReference("apps/v1", "Deployment", "shop", name) for name in "ab"]
-    held = [replace(RECORD, each=target, status=Status.HELD, message=message, replicas=None) for target in targets]
+    held = [
+        replace(RECORD, each=target, status=Status.HELD, message=message, replicas=None, binding=None)
+        for target in targets
+    ]
     rows = [line for line in as_text(held).splitlines() if "shop/" in line]
     assert [row.endswith(f"  {message}") for row in rows] == [True, True]
 

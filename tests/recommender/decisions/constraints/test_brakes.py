@@ -149,6 +149,7 @@ def test_a_paused_recommendation_that_never_had_a_value_has_none() -> None:
     assert (decision.record.status, decision.record.replicas) == (Status.HELD, None)
     assert decision.memory.last is None
     assert "neither a last value nor the current size is known" in decision.record.message
+    assert (decision.record.replicas, decision.record.binding) == (None, None)
 
 
 @pytest.mark.parametrize(
