@@ -133,9 +133,13 @@ class Cataloguer:
         finally:
             with self._lock:
                 self._running[key.backend] -= 1
+                schedule = self._schedule.setdefault(key.backend, DueQueue())
+                # Whatever fails below, such as for lack of memory: nothing else would look the key up again.
+                schedule.set(key, started + self._settings.relist_interval_seconds)
                 if key in _look_up_keys(self.states):
-                    self._schedule.setdefault(key.backend, DueQueue()).set(key, self._next(result, started))
+                    schedule.set(key, self._next(result, started))
                 else:
+                    schedule.discard(key)
                     self._failures.pop(key, None)
 
     def has_looked_up_all(self) -> bool:

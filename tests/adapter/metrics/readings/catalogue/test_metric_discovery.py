@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -111,15 +111,23 @@ def test_the_pause_between_look_ups_is_at_least_as_long_as_one_takes() -> None:
     assert len(prometheus.looked_up) == pytest.approx(10, abs=1)
 
 
-def test_rules_are_looked_up_again_after_an_error_in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
-    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
+@pytest.mark.parametrize("broken", ["Catalogue", "_look_up_keys", "retry_after"])
+def test_rules_are_looked_up_again_whatever_fails_after_a_look_up(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    def fail(*_arguments: object) -> NoReturn:
+        raise MemoryError
+
+    answers = Series(app=series("app_rps"), job=PrometheusUnreachableError("job", "refused"))
+    prometheus = ScriptedPrometheus(series_answer=answers)
     harness = make_harness(prometheus, rules=PATTERN_RULES)
     with monkeypatch.context() as patched:
-        patched.setattr(cataloguing, "Catalogue", lambda *_arguments: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
+        patched.setattr(cataloguing, broken, fail)
+        with pytest.raises(MemoryError):
             harness.pass_time(1)
+    before = set(prometheus.looked_up)
+    prometheus.looked_up.clear()
     harness.pass_time(61)
 
+    assert before <= set(prometheus.looked_up)
     assert names(harness) == ["rps", "spelled_out"]
 
 
