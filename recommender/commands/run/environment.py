@@ -38,7 +38,7 @@ class RunEnvironment:
     """Returns why the last scale calls failed, by recommendation and target."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
     """Returns the sizes that the last attempt to write them found already in place."""
-    with_own_size: Callable[[TargetReference, TargetInput], TargetInput] = lambda _target, found: found
+    with_own_size: Callable[[TargetReference, TargetInput], TargetInput]
     """Returns a look-up with the size that this process has written to the target since then, if any."""
     has_tried_lists: Callable[[], bool]
     """Returns whether the first list of every kind has arrived or failed."""

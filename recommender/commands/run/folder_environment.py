@@ -61,6 +61,7 @@ def folder_environment(settings: RunSettings, context: WorkerContext, parts: Sha
         memories=Memories(store),
         effects=HistoryAlone(parts.history.add),
         change=change,
+        with_own_size=lambda _target, found: found,
         has_tried_lists=lambda: True,
     )
 
