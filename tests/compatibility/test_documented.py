@@ -98,6 +98,9 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a metric whose series are older": (
         f"{_CUT_ANSWERS}::test_a_metric_whose_series_vanished_stays_for_a_grace_period",
     ),
+    "the adapter's own list of groups": (
+        "tests/adapter/metrics/apis/discovery/test_groups.py::test_a_group_prefers_its_newest_version",
+    ),
     "an API without a rule": (
         "tests/adapter/metrics/apis/discovery/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",
         f"{_CASES}/chart.py::CHART",
@@ -175,7 +178,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a namespace or an object of a name": (f"{_STATUSES}::test_an_invalid_name_is_400",),
     "a field selector for an external": (f"{_STATUSES}::test_a_field_selector_for_an_external_metric_is_400",),
     "a path with an empty part": (f"{_STATUSES}::test_a_path_of_another_form_is_404",),
-    "a request line may have": (
+    "the request line and the headers": (
         "tests/adapter/foundation/service/server/test_requests.py::test_an_invalid_request_is_refused_in_plain_text",
     ),
     "options of lists that need": (
@@ -194,6 +197,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "callers without credentials": (
         "tests/adapter/commands/test_identity.py::test_forged_headers_without_a_certificate_are_401_everywhere",
     ),
+    "an error may have `details`": (f"{_STATUSES}::test_an_error_has_no_details",),
     "an unknown path": (
         "tests/adapter/metrics/apis/test_handler_documents.py::test_unknown_paths_are_404_for_every_method",
     ),

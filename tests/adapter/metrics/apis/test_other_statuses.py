@@ -6,6 +6,7 @@ test covers one row of the page on migration.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -150,3 +151,10 @@ def test_profiles_are_404(server: Server, path: str) -> None:
 def test_health_checks_need_no_credentials(server: Server, path: str) -> None:
     """prometheus-adapter answers 401 to invalid credentials, and 403 to a caller without rights for a single check."""
     assert server.routed("GET", path, ()).status == 200
+
+
+@pytest.mark.parametrize("path", [f"{CUSTOM}/pods", f"{USAGE}/nodes/none", f"{USAGE}/pods?watch=true"])
+def test_an_error_has_no_details(usage: Server, path: str) -> None:
+    """prometheus-adapter adds them to each of these."""
+    status = json.loads(usage.get(path).body)
+    assert set(status) == {"kind", "apiVersion", "metadata", "status", "message", "reason", "code"}
