@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits, RangeSeries
 from adapter.foundation.sources.prometheus.errors import refuse_partial
-from adapter.foundation.sources.prometheus.queries.clusters import CLUSTER_LABELS
+from adapter.foundation.sources.prometheus.queries.clusters import NODE_CLUSTER_LABELS
 from adapter.foundation.time.pace import UNPACED
 from recommender.recording.recording import RecordingError, RecordingGap
 from recommender.running.usage.prometheus_vectors import QUERY_SECONDS, Element, in_turn, vector
@@ -110,9 +110,9 @@ def _missing_series_message(metric: str) -> str:
 
 
 def _refuse_several_clusters(client: PrometheusClient, end: float) -> None:
-    query = f"group by ({', '.join(CLUSTER_LABELS)}) (kube_node_info)"
-    found = vector(client, query, end, CLUSTER_LABELS)
-    for place, label in enumerate(CLUSTER_LABELS):
+    query = f"group by ({', '.join(NODE_CLUSTER_LABELS)}) (kube_node_info)"
+    found = vector(client, query, end, NODE_CLUSTER_LABELS)
+    for place, label in enumerate(NODE_CLUSTER_LABELS):
         values = sorted({each.labels[place] for each in found})
         if len(values) > 1:
             raise RecordingError(

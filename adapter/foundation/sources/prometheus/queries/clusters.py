@@ -22,9 +22,15 @@ CLUSTER_LABELS: Final = (
     "k8s_cluster_name",
     "kubernetes_cluster",
 )
+NODE_CLUSTER_LABELS: Final = (*CLUSTER_LABELS, "__tenant_id__", "vm_account_id", "vm_project_id")
+"""The labels that distinguish clusters by their nodes.
+
+Mimir and Cortex, and VictoriaMetrics, add the last three if several tenants are queried at once. Series of containers
+may be divided among the tenants of one cluster; its nodes have one.
+"""
 # Series of nodes: other exporters have a label `cluster` for databases and queues.
 _QUERY: Final = (
-    f"group by ({','.join(CLUSTER_LABELS)}) "
+    f"group by ({','.join(NODE_CLUSTER_LABELS)}) "
     '({__name__=~"kube_node_info|kubelet_node_name|machine_cpu_cores|node_uname_info"})'
 )
 
@@ -37,7 +43,7 @@ def clusters_in(settings: PrometheusSettings, timeout_seconds: float) -> Mapping
     with PrometheusClient(settings) as client:
         answer = client.instant(_QUERY, timeout_seconds=timeout_seconds)
         found = [sample.labels for batch in answer.batches(UNPACED) for sample in batch]
-    values = {label: tuple(sorted({labels.get(label, "") for labels in found})) for label in CLUSTER_LABELS}
+    values = {label: tuple(sorted({labels.get(label, "") for labels in found})) for label in NODE_CLUSTER_LABELS}
     several = {label: found for label, found in values.items() if len(found) > 1}
     if not several:
         refuse_partial(_QUERY, answer.warnings)

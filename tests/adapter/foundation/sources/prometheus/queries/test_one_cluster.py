@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from recommender.running.queries.query_values import QueryValues
 from tests.adapter.foundation.promql.queries import QUERIES, MadeQuery
 from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
 from tests.support.checkout import CHECKOUT
+from tests.support.raw_server import answering, raw_server
 from tests.support.readings import FakeClock, Harness, MadeUpObjects, make_harness
 
 if TYPE_CHECKING:
@@ -263,6 +265,15 @@ class TestClustersOfAStore:
         )
         assert "cluster: eu-1, us-1" in line.message
         assert not clusters_in(replace(store, matchers=Matchers.read('cluster="us-1"')), 10)
+
+    @pytest.mark.parametrize("label", ["__tenant_id__", "vm_account_id", "vm_project_id"])
+    def test_tenants_that_are_asked_at_once_count_as_clusters(self, label: str) -> None:
+        """Mimir, Cortex and VictoriaMetrics add the label, and sums then mix the nodes of all these tenants."""
+        series = [{"metric": {label: name}, "value": [1, "1"]} for name in ("0", "1")]
+        answer = {"status": "success", "data": {"resultType": "vector", "result": series}}
+        with raw_server(answering(json.dumps(answer).encode())) as server:
+            assert clusters_in(PrometheusSettings(server.url), 10) == {label: ("0", "1")}
+        assert label in server.requests[0].body.decode()
 
     def test_one_cluster_or_set_matchers_give_no_warning(self) -> None:
         assert judge_clusters({}, "", "--prometheus-matchers").status is CheckStatus.OK
