@@ -59,6 +59,11 @@ if TYPE_CHECKING:
 
 MOST_UNASKED_SAMPLES: Final = 500_000_000
 """A week that takes more samples than this, and so more than 25 queries, is requested only if a policy needs it."""
+_OF_ALL_SERIES: Final = frozenset({LoadResource.CPU, LoadResource.MEMORY})
+"""Resources whose built-in queries have no value for a node while some of its series are missing.
+
+A store may hold a part of a node's series. The largest or the mean of that part looks like that of all.
+"""
 _OF_THE_SERVER = (PrometheusUnreachableError, AuthenticationRefusedError)
 """Errors that fail all queries alike, so that their messages need not quote the expression."""
 _LONGEST_SURVEY_SECONDS = 5.0
@@ -263,6 +268,8 @@ class SampleRefresher:
         reader = read_piece(self._client, query.expression, piece, timeout_seconds, self._pace)
         took = self._monotonic() - began
         answer = reader.matrix()
+        if query.is_overridden or resource not in _OF_ALL_SERIES:
+            refuse_partial(query.expression, answer.warnings)
         progress.left_out = answer.left_out
         layout = progress.read_layout(resource, query, answer.names, self._pace)
         scrape_seconds = self._survey.last.scrape_seconds
@@ -272,7 +279,7 @@ class SampleRefresher:
             answer.values,
             piece,
             scrape_seconds,
-            progress.usual_sums.with_answer(layout, answer.values, piece.times),
+            progress.usual_sums.with_answer(layout, answer.values, piece.times, is_partial=bool(answer.warnings)),
             is_overridden=query.is_overridden,
         )
         counted = progress.count_rows(layout, rows, piece, mapping, self._survey.past(resource))
@@ -284,7 +291,7 @@ class SampleRefresher:
             progress.covered.clear()
         found = join_piece(resource, older, counted.rows, piece, counted.mapped)
         if answer.warnings:
-            # The answer is right, but there may be more, so the steps are requested again.
+            # The values are right, but there may be more, so the steps are requested again.
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
         if len(answer.values):
             # If there are no series at all, Prometheus probably lacks them, such as just after its own restart.

@@ -36,8 +36,15 @@ class UsualSums:
         self._sums: dict[int, Floats] = {}
         """By step, in the order of the requests: the sum of each row; NaN where it says nothing."""
 
-    def with_answer(self, layout: SeriesLayout, samples: Floats, times: Iterable[int]) -> Floats:
-        """Add the sums of an answer; return the usual sum of each of its rows, NaN where too few are known."""
+    def with_answer(
+        self, layout: SeriesLayout, samples: Floats, times: Iterable[int], *, is_partial: bool = False
+    ) -> Floats:
+        """Add the sums of an answer; return the usual sum of each of its rows, NaN where too few are known.
+
+        A partial answer is not added. No sum of it is usual: one that differs lacks modes, whatever it was before.
+        """
+        if is_partial:
+            return np.full(len(layout.labels), np.nan)
         if self._layout is not layout:
             self._follow(layout)
         sums = _telling_sums(layout, samples)

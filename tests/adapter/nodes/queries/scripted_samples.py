@@ -30,6 +30,10 @@ class Scripted:
 
     def __init__(self) -> None:
         self.loads = {"a": 0.5}
+        self.warnings: list[str] = []
+        """What the answers to range queries warn of."""
+        self.modes: dict[str, float] = {}
+        """CPU seconds per second by part (`IDLE`, `BUSY`); where there are any, they take the place of the ratios."""
         self.steps = 0
         """Steps that were asked for."""
 
@@ -46,9 +50,11 @@ class Scripted:
         self.steps += len(times)
         series = []
         for instance, load in self.loads.items():
-            values = {RATIO: dict.fromkeys(times, load), NEWEST: {time: float(time) for time in times}}
+            parts = self.modes or {RATIO: load}
+            values = {part: dict.fromkeys(times, value) for part, value in parts.items()}
+            values |= {NEWEST: {time: float(time) for time in times}}
             series += [({"instance": instance, PART_LABEL: name}, found) for name, found in values.items()]
-        reader.add(part, matrix_body([] if self.mode == "empty" else series))
+        reader.add(part, matrix_body([] if self.mode == "empty" else series, warnings=self.warnings))
 
 
 class Surveyed(Scripted):

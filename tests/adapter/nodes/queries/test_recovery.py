@@ -13,6 +13,7 @@ from adapter.nodes.model.day import LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.model.week import LoadWeek
+from adapter.nodes.queries.expressions import BUSY, IDLE
 from adapter.nodes.queries.refresher import SampleRefresher
 from tests.adapter.nodes.placement.objects import a_node
 from tests.adapter.nodes.queries.scripted_samples import INTERVAL, START, Scripted, Surveyed
@@ -35,6 +36,39 @@ def test_samples_missed_during_an_outage_are_queried_again(mode: str, refreshes:
     assert {resource: int(np.isnan(grid.values).sum()) for resource, grid in samples.grids.items()} == dict.fromkeys(
         LoadResource, 0
     )
+
+
+@pytest.mark.parametrize(
+    ("queries", "counted"),
+    [
+        ({}, {LoadResource.CPU, LoadResource.MEMORY}),
+        ({LoadResource.CPU: "ours"}, {LoadResource.MEMORY}),
+    ],
+    ids=["built-in", "one of the configuration"],
+)
+def test_a_partial_answer_counts_only_if_a_node_without_some_of_its_series_has_no_value(
+    queries: dict[LoadResource, str], counted: set[LoadResource]
+) -> None:
+    """The largest of the interfaces, disks and GPUs that are left, or their mean, looks like that of all."""
+    prometheus = Scripted()
+    settings = SchedulingSettings(queries=queries)
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), settings, refresh_seconds=INTERVAL)
+    samples = refresher.refresh(START, None, None).samples
+    prometheus.loads, prometheus.warnings = {"a": 0.25}, ["a store is away"]
+    found = refresher.refresh(START + INTERVAL, samples, None)
+    assert {resource for resource, grid in found.samples.grids.items() if (grid.values == 0.25).any()} == counted
+    assert found.failures.keys() == set(LoadResource)
+
+
+def test_a_cpu_without_some_of_its_modes_has_no_value_while_answers_are_partial() -> None:
+    """Series may be divided among stores one by one, so that those of a node are missing in part."""
+    prometheus = Scripted()
+    prometheus.modes = {IDLE: 0.75, BUSY: 0.25}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples = refresher.refresh(START, None, None).samples
+    prometheus.modes, prometheus.warnings = {IDLE: 0.25, BUSY: 0.25}, ["a store is away"]
+    found = refresher.refresh(START + INTERVAL, samples, None).samples.grids[LoadResource.CPU].values
+    assert set(found[~np.isnan(found)]) == {0.25}
 
 
 @pytest.mark.parametrize(("away", "has_all"), [(1, True), (4, True), (40, False)])
