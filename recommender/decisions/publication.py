@@ -32,7 +32,8 @@ class Publication:
     def as_of(self, now: float, *, leads: bool) -> Publication:
         """Return the publication without records if this process no longer leads or if they have expired at `now`."""
         if self.leads and not leads:
-            return Publication(leader=self.leader)
+            # Its own process was the leader, and the next one is not known yet.
+            return Publication()
         if self.leads and self.time is not None and not self.is_valid(now):
             return replace(self, records=(), has_expired=True)
         return self

@@ -75,9 +75,11 @@ class LeaseElector:
         return not self._over.is_set() and self._standing.may_write(since_boot(), seconds)
 
     def holder(self) -> str:
-        """Return the last known holder of the Lease; empty if there is none."""
+        """Return the last known holder of the Lease; empty if there is none, or this process could not renew it."""
         seen = self._standing.seen
-        return "" if seen is None else seen.holder
+        if seen is None or (seen.holder == self._settings.identity and not self.is_leader()):
+            return ""
+        return seen.holder
 
     def run(self, stop: threading.Event) -> None:
         """Try to become the leader and to remain so, until `stop` is set or `release` is called."""

@@ -195,6 +195,7 @@ def test_a_leader_that_cannot_renew_is_replaced_by_the_other(candidates: Candida
     assert not first.elector.is_leader()
     # Its thread says so when it runs again, which may be later.
     until(lambda: first.changes[-1] == "lost")
+    assert first.elector.holder() != "first", "nobody is sent to a process that cannot renew the Lease"
     assert first.failures
     # What the server did late changes nothing.
     first.server.resume()
