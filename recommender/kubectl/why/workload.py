@@ -125,11 +125,11 @@ def _writing_recommendations(
 
 
 def _writers(found: Mapping[str, Any]) -> list[dict[str, str | None]]:
-    """Return the field managers of `spec.replicas`, the newest last."""
+    """Return the field managers of `spec.replicas`, or of what the scale of a custom kind writes, the newest last."""
     managers = [
         {"manager": one.get("manager", ""), "subresource": one.get("subresource") or None, "time": one.get("time")}
         for one in found["metadata"].get("managedFields") or ()
-        if _REPLICAS[1] in ((one.get("fieldsV1") or {}).get(_REPLICAS[0]) or {})
+        if one.get("subresource") == "scale" or _REPLICAS[1] in ((one.get("fieldsV1") or {}).get(_REPLICAS[0]) or {})
     ]
     return sorted(managers, key=lambda one: one["time"] or "")
 
@@ -141,8 +141,8 @@ def _owner_sentences(owners: list[str], writers: list[dict[str, str | None]], no
     for one in writers:
         moment = seconds_of(one["time"])
         when = "" if moment is None else f", last {ago(moment, now)}"
-        how = " by its scale" if one["subresource"] == "scale" else ""
-        yield f"The field manager {one['manager']} wrote spec.replicas{how}{when}."
+        what = "the size by its scale" if one["subresource"] == "scale" else "spec.replicas"
+        yield f"The field manager {one['manager']} wrote {what}{when}."
     if not owners and not writers:
         yield "Nothing that is known."
 

@@ -27,7 +27,7 @@ def test_the_recommendation_shows_its_steps_and_the_binding_step(web: Plugin) ->
     assert (answered.status, answered.err) == (0, "")
     assert answered.out.startswith("deployment/web wants 2 replicas: recommendation web sets its size.\n")
     assert "max: 5 (at most 5) <- decides" in answered.out
-    assert "kube-controller-manager wrote spec.replicas by its scale" in answered.out
+    assert "kube-controller-manager wrote the size by its scale" in answered.out
 
 
 def test_an_hpa_is_the_owner(web: Plugin) -> None:
@@ -94,7 +94,7 @@ def test_a_missing_right_is_named_and_the_rest_is_shown(web: Plugin, path: str, 
     assert answered.status == 1
     shown = " ".join(answered.out.split())
     assert f"you lack the right to {right}" in shown
-    assert "kube-controller-manager wrote spec.replicas" in shown
+    assert "kube-controller-manager wrote the size by its scale" in shown
 
 
 def test_the_recommender_flag_names_the_service(web: Plugin) -> None:
@@ -140,6 +140,16 @@ def test_terminated_pods_of_the_recommender_are_not_queried(web: Plugin) -> None
         pods["items"].append({**pods["items"][0], "metadata": metadata, "status": {"phase": phase}})
     answered = web.why("deployment/web", "-o", "json")
     assert (answered.status, answered.document["missing"]) == (0, [])
+
+
+def test_a_recommendation_sets_a_size_that_its_kind_has_elsewhere_than_in_spec_replicas(web: Plugin) -> None:
+    """A kind of a CustomResourceDefinition chooses the field, as a Prometheus is scaled by its shards."""
+    shop.put_recommender(web, shop.recommendation("none"))
+    _, deployment = web.server.answers[shop.DEPLOYMENT]
+    fields: dict[str, Any] = {"f:spec": {"f:shards": {}}}
+    entry = {"manager": "tidewatch", "subresource": "scale", "time": shop.now(), "fieldsV1": fields}
+    deployment["metadata"]["managedFields"] = [entry]
+    assert web.why("deployment/web", "-o", "json").document["owners"] == ["recommendation web"]
 
 
 def test_each_installation_of_the_recommender_is_queried(web: Plugin) -> None:
