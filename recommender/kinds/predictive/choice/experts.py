@@ -130,6 +130,7 @@ def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatAr
     """Return what headroom of a ratio usually loses in a day of the period; all of shape (…, series).
 
     A usual day counts as at least `least` short steps, and a replica is worth `worth` times what it was in the period.
+    Where headroom of the ratio was never short, a saved replica is worth nothing: a model cannot be short less often.
     """
     a_day = DAY_SECONDS / seconds
     sums, less, more = headroom.at(np.array([ratio, 0.7 * ratio, 1.3 * ratio + 0.02])) * a_day
@@ -138,7 +139,7 @@ def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatAr
     dearer = more[..., COST] - less[..., COST]
     saved = less[..., TAU:] - more[..., TAU:]
     saved *= (worth / np.where(dearer > 0, dearer, np.inf))[..., np.newaxis]
-    price = np.maximum(0.0, saved[..., 0] / tau + saved[..., 1] / theta) / 2
+    price = np.where(sums[..., TAU] > 0, np.maximum(0.0, saved[..., 0] / tau + saved[..., 1] / theta) / 2, 0.0)
     return Usual(tau, theta, price, np.maximum(0.0, saved))
 
 
