@@ -19,6 +19,8 @@ RIVALS: Final = {
     "largest-of-both": "yesterday",
 }
 """Other autoscalers' forecasts, and the headings of their columns."""
+REGRET_PARTS: Final = ("cost", "proof", "scales", "weights")
+"""What a regret consists of, in the order in which auto is spared it."""
 _HARM, _REGRET, _RIVAL = "harm", "regret", "rival"
 _SAID: Final = {
     _HARM: f"short more than {MOST_SHORTAGE:g} times as often or as much as headroom",
@@ -45,6 +47,8 @@ def as_goals(found: Report) -> str:
     for goal, said in _SAID.items():
         names = [_name(row) for row in found.rows if goal in missed_goals(row)]
         lines.append(f"{said}: {', '.join(names) or 'nowhere'}")
+    if regrets := [_parts_shown(row) for row in found.rows if _REGRET in missed_goals(row)]:
+        lines.append(f"\nWhat a regret above {MOST_REGRET:g} consists of:\n\n{table(regrets)}")
     return "\n".join(lines) + "\n"
 
 
@@ -59,6 +63,14 @@ def _shown(row: Row) -> dict[str, Cell]:
         "regret": _two_digits(row["regret"]),
         "best": row["best_model"],
         **{head: _two_digits(row[f"{rival}_shortage"]) for rival, head in RIVALS.items()},
+    }
+
+
+def _parts_shown(row: Row) -> dict[str, Cell]:
+    return {
+        "row": _name(row),
+        "regret": _two_digits(row["regret"]),
+        **{part: _two_digits(row.get(f"regret_{part}")) for part in REGRET_PARTS},
     }
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.forecast_goals import MOST_REGRET
+from benchmarks.regret_parts import ReplayedLoad, regret_parts
 from benchmarks.rival_forecasts import rival_capacities
 from recommender.backtest.backtest import fleet_settings, warm_up_steps
 from recommender.backtest.options import BacktestOptions
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.kept_forecasts import KeptForecasts, SharedFits
+    from benchmarks.regret_parts import RegretParts
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.simulation.frontier import Comparison
@@ -41,6 +44,8 @@ class Replayed:
     auto: Comparison
     above_load_ratio: float | None
     regret: Regret
+    regret_parts: RegretParts | None
+    """What a regret that misses its goal consists of; None for a smaller one."""
     rivals: Mapping[str, float]
     """The shortage of each rival at the replica-hours of auto, divided by that of plain headroom."""
     in_use: tuple[str, ...]
@@ -76,6 +81,10 @@ def replayed(
     points = frontier(judged, hours)
     comparison = compare(measures, points)
     rooms = {name: room_of(load, found.upper[0], task.headroom_ratio) for name, found in forecasts.items()}
+    regret = regret_of(
+        PolicyResult("auto", measures, comparison, acting), rooms, choice_limits(history, task)[0], judged, points
+    )
+    is_missed = regret.regret > MOST_REGRET
     plain = desired_replicas(load * (1 + comparison.cost_as_headroom_ratio), fleet.load_per_replica)
     return Replayed(
         startup_seconds=startup_seconds,
@@ -83,13 +92,10 @@ def replayed(
         judged=judged.steps,
         auto=comparison,
         above_load_ratio=above_load_ratio(judged, hours),
-        regret=regret_of(
-            PolicyResult("auto", measures, comparison, acting),
-            rooms,
-            choice_limits(history, task)[0],
-            judged,
-            points,
-        ),
+        regret=regret,
+        regret_parts=regret_parts(ReplayedLoad(history, forecasts, task, judged), comparison, hours, regret)
+        if is_missed
+        else None,
         rivals={
             name: shortage_of(compare(measured_at_cost(judged, capacity - load, hours), points))
             for name, capacity in rival_capacities(history, task).items()

@@ -4,7 +4,7 @@ Every CSV file of the folder (`timestamp,value`), and every made-up trace, is re
 defaults of the backtest command. A row is one replay. It has the shortage of `auto` (share of the time, missing share)
 and of the rivals, relative to plain headroom at equal replica-hours (below 1 means less); its bill; and its regret: how
 much worse it was than the single model that was best in hindsight, with all of them scaled to the replica-hours of
-auto.
+auto. A regret that misses its goal is split into parts (`regret_parts`).
 
 The whole benchmark takes about 40 minutes on one core. With `--keep DIR`, it can be stopped and then continues where it
 was: the folder holds each row, the forecasts of each model, and a page of plots for each trace. After a change of the
@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.forecast_goals import as_goals
+from benchmarks.forecast_goals import REGRET_PARTS, as_goals
 from benchmarks.forecast_replay import replayed
 from benchmarks.kept_forecasts import KeptForecasts, SharedFits
 from benchmarks.made_traces import CHANGING, MADE
@@ -206,7 +206,7 @@ def _histories(settings: Settings, progress: Progress) -> list[tuple[str, Callab
 
 
 def _row(name: str, startup: float, found: Replayed, cpu_seconds: float) -> Row:
-    auto = found.auto
+    auto, parts = found.auto, found.regret_parts
     used = [model for model, counts in zip(found.in_use, found.judged, strict=True) if counts]
     return {
         "trace": name,
@@ -219,6 +219,7 @@ def _row(name: str, startup: float, found: Replayed, cpu_seconds: float) -> Row:
         "best_model": found.regret.best,
         "best_model_shortage": found.regret.best_shortage,
         "regret": found.regret.regret,
+        **{f"regret_{part}": None if parts is None else getattr(parts, part) for part in REGRET_PARTS},
         **{f"{rival}_shortage": shortage for rival, shortage in found.rivals.items()},
         "cpu_seconds": round(cpu_seconds, 1),
         "errors": 0,

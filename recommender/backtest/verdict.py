@@ -55,25 +55,37 @@ def _most_used(used: Sequence[str], judged: BoolArray) -> str:
 def measured_at_cost(
     judged: JudgedLoad, room: FloatArray, replica_hours: float, limits: FloatArray | None = None
 ) -> Measures:
-    """Return the measures of `load + scale x room`, at the scale from 0 to 16 that costs this many replica-hours.
+    """Return the measures of `load + scale x room` at the scale of `scale_at_cost`."""
+    return _measured_at(judged, room, scale_at_cost(judged, room, replica_hours, limits), limits)
 
-    If the load costs more even without any room, its measures without room are returned. `limits` are the largest
-    capacity that may be requested, None for any. Arrays have the shape (steps,).
+
+def scale_at_cost(
+    judged: JudgedLoad, room: FloatArray, replica_hours: float, limits: FloatArray | None = None
+) -> float:
+    """Return the scale from 0 to 16 at which `load + scale x room` costs this many replica-hours.
+
+    The scale is 0 if the load costs more even without any room. `limits` are the largest capacity that may be
+    requested, None for any. Arrays have the shape (steps,).
     """
-
-    def at(scale: float) -> Measures:
-        capacity = judged.load + scale * room
-        asked = capacity if limits is None else np.minimum(capacity, limits)
-        return measure(judged, simulate(desired_replicas(asked, judged.fleet.load_per_replica), judged.fleet))
-
     low, high = 0.0, _LARGEST_SCALE
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if at(middle).replica_hours <= replica_hours:
+        if _measured_at(judged, room, middle, limits).replica_hours <= replica_hours:
             low = middle
         else:
             high = middle
-    return at(low)
+    return low
+
+
+def scaled_capacity(load: FloatArray, room: FloatArray, scale: float, limits: FloatArray | None) -> FloatArray:
+    """Return `load + scale x room` within the limits, in units of load."""
+    capacity = load + scale * room
+    return capacity if limits is None else np.minimum(capacity, limits)
+
+
+def _measured_at(judged: JudgedLoad, room: FloatArray, scale: float, limits: FloatArray | None) -> Measures:
+    capacity = scaled_capacity(judged.load, room, scale, limits)
+    return measure(judged, simulate(desired_replicas(capacity, judged.fleet.load_per_replica), judged.fleet))
 
 
 def shortage_of(comparison: Comparison) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import kept_forecasts
-from benchmarks.forecast_goals import as_goals, missed_goals
+from benchmarks.forecast_goals import MOST_REGRET, REGRET_PARTS, as_goals, missed_goals
 from benchmarks.forecast_traces import main
 from benchmarks.made_traces import CHANGING, MADE, MadeTrace
 from benchmarks.recorded_traces import RECORDINGS
@@ -123,6 +123,20 @@ def test_loads_whose_past_misleads_are_a_set_of_their_own(tmp_path: Path, capsys
     assert "monday-jumps" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("model", ["seasonal", "seasonal-held"])
+def test_a_regret_that_misses_its_goal_is_the_sum_of_its_parts(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--trace", "five-days", "--startup", "180", "--model", model, "--model", "conformal", "-o", "json"]
+    assert main(["--changing", *chosen]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    parts = [row[f"regret_{part}"] for part in REGRET_PARTS]
+    if model == "seasonal":
+        assert row["regret"] > MOST_REGRET
+        assert sum(parts) == pytest.approx(row["regret"])
+    else:
+        assert row["regret"] < MOST_REGRET
+        assert parts == [None] * len(REGRET_PARTS)
+
+
 GOOD = {
     "trace": "own",
     "startup_seconds": 180.0,
@@ -152,7 +166,8 @@ def test_a_row_misses_the_goals_that_it_is_above(changed: dict[str, float], miss
     assert missed_goals(row) == missed
     text = as_goals(report("forecast_traces", [row]))
     assert text.count("nowhere") == 3 - len(missed)
-    assert text.count("own 3 min") == len(missed)
+    assert text.count("own 3 min") == len(missed) + missed.count("regret")
+    assert ("What a regret above 0.1 consists of:" in text) == ("regret" in missed)
 
 
 def test_kept_forecasts_are_not_made_again_and_give_the_same_row(
