@@ -14,6 +14,7 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.targets.owners import with_owned_targets
 from tests.recommender.decisions.harness import (
     DNS,
     FOLLOWED,
@@ -98,6 +99,14 @@ def test_a_target_with_another_owner_is_refused(given: Inputs, owner: str | None
     found = outcome(given)
     assert (found.action, found.owner) == (TargetAction.REFUSED, owner)
     assert message in found.message
+
+
+def test_a_target_that_is_refused_because_hpas_may_not_be_read_has_no_owner() -> None:
+    given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": Unknown("403 Forbidden")}))
+    found = with_owned_targets(policy(), given, NOW).targets[DNS]
+    assert isinstance(found, Observed)
+    assert found.value is not None
+    assert found.value.is_owned is False
 
 
 def test_a_size_of_another_recommender_that_is_wanted_here_too_is_not_refused() -> None:
