@@ -60,8 +60,10 @@ class FollowedQueries:
         self._followed: dict[AskedQuery, _Followed] = {}
 
     def keep(self, queries: Collection[AskedQuery]) -> None:
-        """Forget all other queries."""
-        self._followed = {query: each for query, each in self._followed.items() if query in queries}
+        """Forget all other queries. This may run at any time: the list is made in one step, while others are asked."""
+        for query in list(self._followed):
+            if query not in queries:
+                self._followed.pop(query, None)
 
     def value(self, asked: AskedQuery) -> Observed[float] | Unknown:
         """Return the single value of the query at present, as a QueryAnswer if its series may not be complete."""

@@ -82,3 +82,23 @@ def test_a_query_that_is_followed_no_more_is_forgotten() -> None:
     followed.keep(())
     followed.value(ASKED)
     assert source.looked_up == [300, 300]
+
+
+def test_queries_may_be_asked_while_others_are_forgotten() -> None:
+    source = Source(OLD, answer=9.0)
+    followed = FollowedQueries(lambda _asked: source, clock=lambda: source.now)
+
+    class Kept(frozenset[AskedQuery]):
+        """The queries that are kept; another thread asks one of them while the kept ones are looked at."""
+
+        def __contains__(self, query: object) -> bool:
+            followed.value(new)
+            return super().__contains__(query)
+
+    new = AskedQuery("sum(new)")
+    followed.value(ASKED)
+    followed.value(AskedQuery("sum(old)"))
+    followed.keep(Kept({ASKED, new}))
+    source.looked_up.clear()
+    assert [followed.value(each) for each in (ASKED, new)] == [Observed(9.0, AT)] * 2
+    assert not source.looked_up
