@@ -166,8 +166,11 @@ def _delay_seconds(selector: SelectorNode) -> float:
     return 0.0 if found is None else float(found[1])
 
 
-def selector_text(selector: SelectorNode, seconds_earlier: float = 0.0) -> str:
-    """Return the PromQL of a selector of the samples that it reads, or of those that it read earlier."""
+def selector_text(selector: SelectorNode, seconds_earlier: float = 0.0, range_seconds: float = 0.0) -> str:
+    """Return the PromQL of a selector of the samples that it reads, or of those that it read earlier.
+
+    It selects the newest sample of each series, or with `range_seconds`, those of a range.
+    """
     named = [each.value for each in selector.matchers if (each.label, each.operator) == (_NAME, "=")]
     bare = named[0] if named and is_metric_name(named[0]) else ""
     matchers = [
@@ -177,7 +180,8 @@ def selector_text(selector: SelectorNode, seconds_earlier: float = 0.0) -> str:
     ]
     delay_milliseconds = round(1000 * (_delay_seconds(selector) + seconds_earlier))
     offset = f" offset {delay_milliseconds}ms" if delay_milliseconds else ""
-    return (f"{bare}{{{','.join(matchers)}}}" if matchers else bare) + offset
+    span = f"[{round(1000 * range_seconds)}ms]" if range_seconds else ""
+    return (f"{bare}{{{','.join(matchers)}}}" if matchers else bare) + span + offset
 
 
 def _joined_times(times: Sequence[str], by: tuple[str, ...]) -> str:

@@ -27,7 +27,20 @@ if TYPE_CHECKING:
             'sum(rate(x{a="b"}[1m])) + sum(x{a="b"})',
             (
                 'label_replace(count(x{a="b"}), "tidewatch_now", "0", "", "") or '
-                'label_replace(count(x{a="b"} offset 300000ms), "tidewatch_earlier", "0", "", "")'
+                'label_replace(count(x{a="b"} offset 300000ms), "tidewatch_earlier", "0", "", "") or '
+                'label_replace(count(count_over_time(x{a="b"}[60000ms]) > 1), "tidewatch_now", "1", "", "") or '
+                'label_replace(count(count_over_time(x{a="b"}[60000ms] offset 300000ms) > 1)'
+                ' or count(x{a="b"} offset 300000ms), "tidewatch_earlier", "1", "", "")'
+            ),
+        ),
+        (
+            "max(max_over_time(x[1m] offset 30s))",
+            (
+                'label_replace(count(x offset 30000ms), "tidewatch_now", "0", "", "") or '
+                'label_replace(count(x offset 330000ms), "tidewatch_earlier", "0", "", "") or '
+                'label_replace(count(last_over_time(x[60000ms] offset 30000ms)), "tidewatch_now", "1", "", "") or '
+                "label_replace(count(last_over_time(x[60000ms] offset 330000ms))"
+                ' or count(x offset 330000ms), "tidewatch_earlier", "1", "", "")'
             ),
         ),
         (
@@ -80,6 +93,11 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
     # The last sample is in the future, so that the series outlast the tests of this module.
     for name, oldest, newest in (("kept", 3600, -600), ("new", 100, -600), ("lost", 3600, 400)):
         lines += [f'load{{name="{name}"}} 20 {now - ago}' for ago in range(oldest, newest - 15, -15)]
+    # While the server was down, for two minutes or for six, no series became stale. `late` and `far` lack a second
+    # sample since then, which a rate needs.
+    for name, down, other in (("soon", 150, "late"), ("long", 400, "far")):
+        lines += [f'load{{name="{name}"}} 20 {now - ago}' for ago in (*range(3600, down, -15), *range(30, -600, -15))]
+        lines += [f'load{{name="{other}"}} 20 {now - ago}' for ago in (*range(3600, down, -15), 10)]
     return start_prometheus(history="\n".join([*lines, "# EOF", ""]))
 
 
@@ -93,6 +111,11 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
         ('sum(load{name="lost"}) or vector(0)', False),
         ('sum(load{name="kept"}) or sum(load{name="never"})', True),
         ("vector(3)", True),
+        ('sum(rate(load{name="kept"}[1m])) + max(max_over_time(load{name="kept"}[1m]))', True),
+        ('sum(rate(load{name=~"soon|late"}[1m]))', False),
+        ('sum(rate(load{name=~"long|far"}[1m]))', False),
+        ('sum(max_over_time(load{name=~"soon|late"}[1m]))', True),
+        ('sum(max_over_time(load{name="lost"}[1m]))', False),
     ],
 )
 def test_a_prometheus_states_the_numbers(prometheus: ScrapedPrometheus, query: str, *, expected: bool) -> None:
