@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _SHOWN_WARNING_CHARACTERS = 200
 NO_PROMETHEUS: Final = "the configuration has no `prometheus:`: add its url"
+COUNT_SECONDS: Final = 2.0
+"""How long the number of series is waited for at most: the value is already known, and late for its poll after 8 s."""
 _MILLISECOND = 0.001
 """The minimum time between two samples, in seconds."""
 
@@ -112,7 +114,7 @@ class QueryValues:
         counts = series_query(query, seconds)
         if not counts:
             return True
-        found = self._query_samples(counts, None)
+        found = self._query_samples(counts, None, min(COUNT_SECONDS, self._timeout_seconds))
         return isinstance(found, Observed) and has_all_series(found.value)
 
     def _times(self, asked: TimesQuery, samples: Sequence[Sample], at: float) -> list[float] | Unknown:
@@ -126,13 +128,18 @@ class QueryValues:
                 rows += found.value
         return times_of(asked, samples, rows, at)
 
-    def _query_samples(self, query: str, at: float | None) -> Observed[tuple[Sample, ...]] | Unknown:
-        """Return the samples of an answer; `at` is the time for which the query is evaluated, None for now."""
+    def _query_samples(
+        self, query: str, at: float | None, seconds: float | None = None
+    ) -> Observed[tuple[Sample, ...]] | Unknown:
+        """Return the samples of an answer; `at` is the time for which the query is evaluated, None for now.
+
+        `seconds` is the time limit; None means the usual one.
+        """
         client = self._client
         if client is None:
             return Unknown(self._lacking)
         try:
-            answer = client.instant(query, timeout_seconds=self._timeout_seconds, at=at)
+            answer = client.instant(query, timeout_seconds=seconds or self._timeout_seconds, at=at)
             samples = tuple(sample for batch in answer.batches(self._pace) for sample in batch)
         except PrometheusError as error:
             return Unknown(f"{self._called} has no value: {error}", is_refused=isinstance(error, QueryRefusedError))

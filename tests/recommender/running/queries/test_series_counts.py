@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from recommender.running.queries.query_values import QueryValues
 from recommender.running.queries.series_counts import has_all_series, series_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.support.prometheus import ScrapedPrometheus
 
@@ -86,6 +87,13 @@ def test_no_selector_has_fewer_series_than_before(numbers: list[tuple[float, flo
     assert has_all_series(counts(*numbers)) is expected
 
 
+@pytest.fixture
+def hanging_server() -> Iterator[str]:
+    """Yield the URL of a server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
     now = time.time()
@@ -129,3 +137,13 @@ def test_a_prometheus_states_the_numbers(prometheus: ScrapedPrometheus, query: s
 
 def test_a_prometheus_that_does_not_answer_proves_nothing() -> None:
     assert not QueryValues(None, UNPACED, 5.0).has_all_series("sum(load)", 300.0)
+
+
+def test_a_count_that_hangs_does_not_make_the_value_late(hanging_server: str) -> None:
+    client = PrometheusClient(PrometheusSettings(hanging_server))
+    values, began = QueryValues(client, UNPACED, 5.0), time.monotonic()
+    try:
+        assert not values.has_all_series("sum(load)", 300.0)
+    finally:
+        values.close()
+    assert time.monotonic() - began < 4.0
