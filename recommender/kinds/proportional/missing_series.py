@@ -42,7 +42,8 @@ def keep_size(trail: SizeTrail, since: float | None, last: int | None, now: floa
     until = rfc3339(since + WHOLE_SECONDS)
     hold = (
         f"{last} is kept, and not reduced to {trail.value}, until {until} at the latest: the query has fewer series "
-        f"than before, or had none {WHOLE_SECONDS:g} s before, so its value may be a part of the load"
+        f"than before, or had none {WHOLE_SECONDS:g} s before, or Prometheus did not say how many, so its value may be "
+        "a part of the load"
     )
     trail.raise_to(STEP, last, f"not below {last} until {until}, because the query may lack series")
     return hold

@@ -114,7 +114,7 @@ def test_a_kept_size_says_why_and_until_when() -> None:
     assert (record.status, record.replicas, record.binding) == (Status.HELD, 10, "missingSeries")
     assert record.message == (
         "10 is kept, and not reduced to 1, until 2027-01-15T08:05:20Z at the latest: the query has fewer series than "
-        "before, or had none 300 s before, so its value may be a part of the load"
+        "before, or had none 300 s before, or Prometheus did not say how many, so its value may be a part of the load"
     )
 
 
