@@ -65,10 +65,8 @@ def _outcome(
     if obstacle and replicas != current:
         return TargetOutcome(target, current, TargetAction.NONE, message=obstacle)
     failure = None if replicas == current else inputs.failures.get((policy.name, target))
-    if failure is None:
-        message = notes_about(policy, target, state, inputs)
-    else:
-        message = f"not yet, since the last scale call failed: {failure}"
+    failed = "" if failure is None else f"not yet, since the last scale call failed: {failure}"
+    message = "; ".join(filter(None, (failed, notes_about(policy, target, state, inputs))))
     action = TargetAction.NONE if replicas == current else TargetAction.SCALE
     return TargetOutcome(target, current, action, message=message, has_failed=failure is not None)
 

@@ -30,3 +30,11 @@ def test_a_target_that_lacks_its_size_says_why_the_last_call_failed(
     (outcome,) = record.targets
     assert (outcome.action, outcome.message, outcome.has_failed) == (action, message, bool(message))
     assert "Fridays" not in record.message, "the message of a record is the reason in the event of a later call"
+
+
+def test_a_failed_call_does_not_hide_what_else_is_noted_about_the_target() -> None:
+    given = inputs(3, replicas_managers=("helm",))
+    note = decide(policy(), asks_for(5), given, Memory(), NOW).record.targets[0].message
+    found = decide(policy(), asks_for(5), replace(given, failures=FAILED), Memory(), NOW).record.targets[0].message
+    assert "helm wrote spec.replicas" in note
+    assert found == f"not yet, since the last scale call failed: 403 Forbidden: not on Fridays; {note}"
