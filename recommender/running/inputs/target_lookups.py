@@ -225,7 +225,8 @@ class TargetLookups:
         """Return the state of an object that may not be read, and do not try to read it for a while.
 
         If its scale may not be read either, the next call tries both: an API server that has just started refuses all
-        requests until it knows the roles, and a pause must not be overlooked for longer.
+        requests until it knows the roles, and a pause must not be overlooked for longer. It may learn them between two
+        requests, so the object is tried once more after its scale.
         """
         try:
             state = self._size_in_scale(target, path)
@@ -233,8 +234,11 @@ class TargetLookups:
             with self._ended:
                 self._scale_only_until.pop(target, None)
             raise
-        with self._ended:
-            if self._clock.monotonic() >= self._scale_only_until.get(target, 0.0):
+        if self._clock.monotonic() >= self._scale_only_until.get(target, 0.0):
+            whole = self._of_object(target, path)
+            if whole is not None:
+                return whole
+            with self._ended:
                 self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
         message = f"{target} may not be read, only its scale: field managers, pauses and rollouts are not known"
         self._states.failed(str(target), message, level=logging.WARNING)

@@ -124,7 +124,7 @@ def test_with_rights_for_scale_only_the_size_is_known_and_this_is_logged_once(
         assert isinstance(found, Observed)
         assert found.value is not None
         assert found.value.uid == harness.lookups.uid(WEB)
-    assert [path.endswith("/scale") for path in harness.paths] == [False, True, True, True]
+    assert [path.endswith("/scale") for path in harness.paths] == [False, True, False, True, True]
     assert caplog.text.count("only its scale") == 1
     assert harness.lookups.uid(WEB).startswith("uid-")
     harness.objects.denied.clear()
@@ -199,7 +199,7 @@ def test_rights_for_one_object_of_a_kind_do_not_imply_rights_for_all(caplog: pyt
         found = harness.lookups.look([WEB, other])
         assert found == {WEB: Observed(WHOLE, 1000.0), other: Observed(SIZE_ALONE, 1000.0)}
     assert len(caplog.records) == 1
-    assert len([path for path in harness.paths if path.endswith("/other")]) == 1
+    assert len([path for path in harness.paths if path.endswith("/other")]) == 2, "it is not tried in each poll"
 
 
 def test_a_target_is_unknown_without_any_rights() -> None:
@@ -219,6 +219,18 @@ def test_a_pause_is_known_as_soon_as_an_api_server_that_refused_everything_knows
     assert isinstance(harness.of(), Unknown)
     harness.objects.allow("get", "deployments")
     harness.objects.allow("get", "deployments/scale")
+    assert harness.of() == Observed(WHOLE, 1000.0)
+
+
+def test_a_pause_is_known_if_an_api_server_learns_the_rights_between_two_requests() -> None:
+    harness = Harness()
+    harness.objects.deny("get", "deployments")
+
+    def learn(path: str) -> None:
+        if path.endswith("/scale"):
+            harness.objects.allow("get", "deployments")
+
+    harness.before = learn
     assert harness.of() == Observed(WHOLE, 1000.0)
 
 
