@@ -41,6 +41,8 @@ class _Followed:
     """Whether the source had no series of the query `WHOLE_SECONDS` before the first answer, or more of them."""
     value: float
     """The last value that was no fall, or that had all series."""
+    last_answer: float
+    """When this process had the last answer, by the monotonic clock."""
 
     def young_seconds(self, now: float) -> float | None:
         """Return for how long this process has followed a source that began young; None once that is long enough."""
@@ -72,14 +74,17 @@ class FollowedQueries:
         if isinstance(found, Unknown) or not math.isfinite(found.value):
             return found
         now, before = self._clock(), self._followed.get(asked)
+        if before is not None and now - before.last_answer > WHOLE_SECONDS:
+            # Another process may have led meanwhile, and have followed other values.
+            before = None
         young_seconds = None if before is None else before.young_seconds(now)
         seconds = WHOLE_SECONDS if young_seconds is None else young_seconds
         has_fallen = before is None or found.value < before.value
         is_whole = not has_fallen or source.has_all_series(asked.text, seconds)
         if before is None:
-            self._followed[asked] = _Followed(now, not is_whole, found.value)
-        elif is_whole:
-            self._followed[asked] = replace(before, value=found.value)
+            self._followed[asked] = _Followed(now, not is_whole, found.value, now)
+        else:
+            self._followed[asked] = replace(before, value=found.value if is_whole else before.value, last_answer=now)
         if not has_fallen and young_seconds is None:
             return found
         return QueryAnswer(found.value, found.time, whole_seconds=seconds if is_whole else 0.0)

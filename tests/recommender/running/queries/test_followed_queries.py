@@ -54,6 +54,7 @@ def answers(source: Source, polls: list[tuple[float, float | None, float]]) -> l
         ([(0, 9.0, YOUNG), (10, 9.0, YOUNG), (20, 5.0, YOUNG)], [0, 10, 20], [300, 20]),
         ([(0, 9.0, YOUNG), (10, 1.0, 5), (20, 1.0, 5)], [0, 0, 0], [300, 10, 20]),
         ([(0, 9.0, YOUNG), (300, 9.0, YOUNG), (310, 5.0, YOUNG)], [0, None, 300], [300, 300]),
+        ([(0, 9.0, OLD), (3600, 10.0, 3500), (3610, 10.0, 3500)], [300, 0, 10], [300, 300]),
         ([(0, 9.0, OLD), (10, float("nan"), OLD), (20, 9.0, OLD)], [300, None, None], [300]),
     ],
     ids=[
@@ -65,6 +66,7 @@ def answers(source: Source, polls: list[tuple[float, float | None, float]]) -> l
         "a source that was young at the first answer is compared with that time",
         "such a source that has lost its series since",
         "such a source once it is old enough",
+        "a former leader that leads again does not compare with what it knew then",
         "no number is no fall",
     ],
 )
