@@ -159,7 +159,7 @@ def _unavailable(publication: Publication) -> dict[str, object]:
     elif publication.leader:
         message = f"this process does not lead: ask {publication.leader}, which holds the Lease"
     else:
-        message = "this process does not lead, and nobody holds the Lease at present: try again in a few seconds"
+        message = "this process does not lead, and does not know who holds the Lease: try again in a few seconds"
     return {
         "apiVersion": API_VERSION,
         "kind": "Unavailable",
