@@ -30,7 +30,8 @@ _REPAIR: Final = (
     "(networkPolicy.pageFrom)"
 )
 
-_OF_THE_PAGE: Final = ("this process does not lead", "this process has not made", "the last decisions, made at")
+_STANDBY: Final = "this process does not lead"
+_OF_THE_PAGE: Final = (_STANDBY, "this process has not made", "the last decisions, made at")
 """How the page begins to say why it has no decisions: then it can be reached, so nothing of `_REPAIR` is missing."""
 
 RECOMMENDER_FLAG: Final = Flag(
@@ -86,9 +87,12 @@ def recommendations(reader: Reader, service: str) -> Recommendations | NotRead:
             continue
         pod = f"http:{quote(metadata['name'], safe='')}:{port}"
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/proxy/{PATH}"
-        answers[namespace] = _recommendations_from(
-            reader, path, AccessRight("get", "pods", "", namespace, subresource="proxy")
-        )
+        found = _recommendations_from(reader, path, AccessRight("get", "pods", "", namespace, subresource="proxy"))
+        if isinstance(found, NotRead) and _STANDBY in found.reason:
+            # Why the page of a pod that may lead cannot be read is worth more than the address of this pod.
+            answers.setdefault(namespace, found)
+        else:
+            answers[namespace] = found
     return Recommendations(
         tuple(item for found in answers.values() if isinstance(found, Recommendations) for item in found.items),
         tuple(found.reason for found in answers.values() if isinstance(found, NotRead)),

@@ -114,6 +114,20 @@ def test_a_standby_of_the_recommender_is_skipped(web: Plugin) -> None:
     assert web.why("deployment/web").status == 0
 
 
+def test_a_standby_does_not_hide_why_the_page_of_the_leader_cannot_be_read(web: Plugin) -> None:
+    shop.put_recommender(web, shop.recommendation())
+    _, pods = web.server.answers[shop.RECOMMENDERS]
+    leader = pods["items"][0]
+    standby = leader | {"metadata": leader["metadata"] | {"name": "recommender-1"}}
+    web.answer(shop.RECOMMENDERS, {"items": [leader, standby]})
+    web.answer(shop.PAGE, {"kind": "Status", "message": "no route to host"}, 502)
+    waits = _unavailable(Publication(leader="recommender-0"))
+    web.answer(shop.PAGE.replace("recommender-0", "recommender-1"), waits, 503)
+    (missing,) = web.why("deployment/web", "-o", "json").document["missing"]
+    assert "no route to host" in missing
+    assert "bindAddress" in missing
+
+
 @pytest.mark.parametrize(
     "published",
     [
