@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from adapter.foundation.sources.kubernetes.errors import (
+    AdmissionError,
     ForbiddenError,
     KubernetesError,
     ServerError,
@@ -217,7 +218,7 @@ class Reviews(Generic[T]):
 
 def _is_of_this_review(error: KubernetesError) -> bool:
     """Return whether the error concerns only this review's document, so that other reviews may still succeed."""
-    others = (ForbiddenError, UnauthorizedError, ThrottledError, ServerError)
+    others = (AdmissionError, ForbiddenError, UnauthorizedError, ThrottledError, ServerError)
     return isinstance(error, StatusError) and not isinstance(error, others)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from adapter.foundation.sources.kubernetes.errors import (
+    AdmissionError,
     ForbiddenError,
     KubernetesError,
     ServerError,
@@ -258,9 +259,10 @@ class TestWithoutAnAnswer:
         assert harness.identify()
         assert harness.time.slept == [3.0]
 
-    def test_for_a_second_after_a_failure_other_tokens_fail_at_once(self) -> None:
+    @pytest.mark.parametrize("failure", [UnreachableError("gone"), AdmissionError("a webhook denies all", 403)])
+    def test_for_a_second_after_a_failure_other_tokens_fail_at_once(self, failure: KubernetesError) -> None:
         harness = Harness()
-        harness.reply = UnreachableError("gone")
+        harness.reply = failure
         with pytest.raises(UnreviewedError):
             harness.identify()
         sent = len(harness.server.requests)
