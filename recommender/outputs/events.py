@@ -17,7 +17,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.logs import StateLog
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.sources.kubernetes.errors import AdmissionError, ForbiddenError, KubernetesError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.outputs.event_rules import TargetEvent, event_document, namespace_of_events
@@ -128,11 +128,17 @@ class EventWriter:
         now = self._clock.monotonic()
         try:
             self._objects.create(f"/api/v1/namespaces/{namespace}/events", document, seconds=_CALL_SECONDS)
-        except ForbiddenError:
+        except (AdmissionError, ForbiddenError) as error:
+            # A quota, a policy or the end of the namespace refuses the next ones too; they must not delay others.
             self._count("forbidden")
             self._forbidden_until[namespace] = now + _FORBIDDEN_SECONDS
-            message = f"events cannot be written in namespace {namespace}: allow create of events there"
-            self._states.failed(namespace, message, level=logging.WARNING)
+            # A message that contained the error would be new each time: events have random names.
+            message = (
+                f"events are not admitted in namespace {namespace}"
+                if isinstance(error, AdmissionError)
+                else f"events cannot be written in namespace {namespace}: allow create of events there"
+            )
+            self._states.failed(namespace, message, level=logging.WARNING, error=str(error))
             return
         except KubernetesError as error:
             # The event is lost, but the next decision that differs has its own.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.foundation.sources.kubernetes.errors import DeadlineError
+from adapter.foundation.sources.kubernetes.errors import AdmissionError, DeadlineError
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
@@ -173,6 +173,20 @@ def test_namespaces_that_refused_an_event_are_forgotten_after_a_while() -> None:
         harness.add(replace(EVENT, target=replace(WEB, namespace=f"preview-{number}")))
     assert harness.counted == ["forbidden"] * 100
     assert len(harness.writer._forbidden_until) == 10
+
+
+def test_a_namespace_that_admits_no_events_does_not_use_up_the_rate_of_others(caplog: pytest.LogCaptureFixture) -> None:
+    harness = Harness()
+    sent: list[str] = []
+
+    def deny(_method: str, path: str) -> None:
+        sent.append(path)
+        raise AdmissionError("403 Forbidden: exceeded quota: objects", 403)
+
+    harness.before = deny
+    harness.add(*numbered(5))
+    assert (harness.counted, len(sent)) == (["forbidden"] * 5, 1)
+    assert caplog.messages == ["events are not admitted in namespace shop"]
 
 
 def test_an_event_that_could_not_be_sent_does_not_affect_others() -> None:
