@@ -26,6 +26,8 @@ _NEED_ARGUMENTS: Final = re.compile(
     re.IGNORECASE,
 )
 """Aggregations and functions that need an argument in every dialect."""
+_TAKE_LABELS: Final = re.compile("group_(?:left|right)", re.IGNORECASE)
+"""Modifiers for which VictoriaMetrics allows a `*` in place of the names of labels."""
 _SHOWN_CHARACTERS: Final = 40
 
 
@@ -80,17 +82,27 @@ def _missing_operand(
     """Return which operand or argument an operator, a comma or a function at this position lacks."""
     token, before = tokens[position], tokens[position - 1] if position else None
     if token.is_sign(")") and before is not None:
-        if _is_one_of(before, _OPERATORS):
+        if _is_one_of(before, _OPERATORS) and not _is_every_label(position - 1, tokens):
             return f"nothing follows the {before.text} of {_until(token, query)}"
         if before.is_sign("(") and position > 1 and _NEED_ARGUMENTS.fullmatch(tokens[position - 2].text):
             return f"nothing is between the brackets of {_until(token, query)}"
-    if _is_one_of(token, _NEED_BEFORE):
+    if _is_one_of(token, _NEED_BEFORE) and not _is_every_label(position, tokens):
         first = before is None or before.is_sign("(")
         repeated = (
             token.text == "," and opened and opened[-1].text == "(" and before is not None and before.is_sign(",")
         )
         return f"nothing precedes the {token.text} of {_from(token, query)}" if first or repeated else None
     return None
+
+
+def _is_every_label(position: int, tokens: Sequence[PromQLToken]) -> bool:
+    """Return whether the token is the `*` of `group_left(*)`."""
+    return (
+        tokens[position].is_sign("*")
+        and position > 1
+        and tokens[position - 1].is_sign("(")
+        and _TAKE_LABELS.fullmatch(tokens[position - 2].text) is not None
+    )
 
 
 def _is_one_of(token: PromQLToken, signs: frozenset[str]) -> bool:
