@@ -313,6 +313,16 @@ def test_without_a_cluster_a_rule_for_a_custom_resource_that_may_have_no_namespa
     assert "or name the cluster with --kubeconfig" in found.out
     assert "1 rule in" in found.out
     assert "0 errors, 1 warning" in found.out
+    beside_pods = check(
+        tmp_path,
+        """rules:
+- seriesQuery: tenant_quota
+  resources: {overrides: {pod: {resource: pod}, tenant: {group: example.com, resource: tenants}}}
+  metricsQuery: sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})
+""",
+    )
+    assert "metrics of pods are not served" in beside_pods.out
+    assert doubt in beside_pods.out
 
 
 def test_kinds_of_custom_resources_are_accepted_without_a_cluster(tmp_path: Path) -> None:

@@ -280,7 +280,8 @@ def _note_no_namespace(mapping: ResourceMapping, api: Api, node: Node, notes: No
     elif needy:
         message = f"no label contains the namespace, so metrics of {', '.join(needy)} are not served"
         notes.warning(Code.NO_NAMESPACE_LABEL, node, message, fix)
-    elif guessed := [resource.qualified for _, resource in mapping.overrides if not resource.scope_is_known]:
+    guessed = [resource.qualified for _, resource in mapping.overrides if not resource.scope_is_known]
+    if guessed and api is Api.CUSTOM:
         kinds = ", ".join(guessed)
         message = f"no label contains the namespace, so metrics of {kinds} are served only if they have no namespace"
         fix += ", or name the cluster with --kubeconfig, which knows"
