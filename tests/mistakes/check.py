@@ -179,7 +179,7 @@ CHECK: Final = (
         "check --config rules.yaml -o yaml",
         "-o",
         "'yaml' is not allowed",
-        "write text or table or json",
+        "write text, table or json",
         GOOD,
     ),
     Mistake(

@@ -169,7 +169,7 @@ RECOMMENDER: Final = (
         "sizes --prometheus-url {down} --output csvv",
         "--output",
         "'csvv' is not allowed",
-        "write table or text or json or csv or yaml or patch",
+        "write table, text, json, csv, yaml or patch",
     ),
     Mistake(
         "sizes: a workload without its namespace",

@@ -63,7 +63,9 @@ def test_warnings_alone_exit_0(tmp_path: Path) -> None:
         pytest.param(("--config=/nowhere/rules.yaml",), "/nowhere/rules.yaml", id="no such file"),
         pytest.param(("--configmap=rules",), "write NAMESPACE/NAME", id="a ConfigMap without a namespace"),
         pytest.param(("--configmap=a/b", "--fix"), "--fix changes files", id="a ConfigMap cannot be mended"),
-        pytest.param(("--config=x", "--output=xml"), "not one of text, table, json", id="another format"),
+        pytest.param(
+            ("--config=x", "--output=xml"), "'xml' is not allowed: write text, table or json", id="another format"
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(arguments: tuple[str, ...], words: str) -> None:

@@ -190,10 +190,11 @@ def variable_of(flag: Flag) -> str:
 
 def one_of(*choices: str) -> Kind:
     """Return the kind of a flag whose value is one of a few texts."""
+    listed = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
 
     def parse(text: str) -> str:
         if text not in choices:
-            raise ValueError(f"{text!r} is not allowed: write {' or '.join(choices)}")
+            raise ValueError(f"{text!r} is not allowed: write {listed}")
         return text
 
     return Kind("|".join(choices), parse, choices=choices)
