@@ -275,6 +275,14 @@ class TestClustersOfAStore:
             assert clusters_in(PrometheusSettings(server.url), 10) == {label: ("0", "1")}
         assert label in server.requests[0].body.decode()
 
+    def test_tenants_that_share_the_exporters_of_one_cluster_are_no_clusters(self) -> None:
+        """Those of the machines often have a tenant of their own. `init` would refuse such a store."""
+        by_tenant = (("kube_node_info", "platform"), ("machine_cpu_cores", "platform"), ("node_uname_info", "machines"))
+        series = [{"metric": {"__name__": name, "__tenant_id__": of}, "value": [1, "1"]} for name, of in by_tenant]
+        answer = {"status": "success", "data": {"resultType": "vector", "result": series}}
+        with raw_server(answering(json.dumps(answer).encode())) as server:
+            assert not clusters_in(PrometheusSettings(server.url), 10)
+
     def test_one_cluster_or_set_matchers_give_no_warning(self) -> None:
         assert judge_clusters({}, "", "--prometheus-matchers").status is CheckStatus.OK
         assert judge_clusters({"cluster": ("a", "b")}, 'cluster="a"', "--prometheus-matchers").status is CheckStatus.OK
