@@ -32,7 +32,7 @@ class Address:
 def parse_address(text: str) -> Address:
     """Parse an address written as `host:port`, `:port` or `[ipv6]:port`; raises ValueError."""
     host, colon, port = text.rpartition(":")
-    if not colon:
+    if not colon or text.endswith("]"):
         raise ValueError(f"{text!r} has no port: write HOST:PORT or :PORT")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]

@@ -121,6 +121,7 @@ def test_flags_are_read_as_go_reads_them(arguments: list[str], name: str, value:
         (["--max-demand=" + 5000 * "9"], "is not a whole number"),
         (["--version=perhaps"], "--version: 'perhaps' is not a boolean: write true or false"),
         (["--plain-bind-address=9180"], "--plain-bind-address: '9180' has no port: write HOST:PORT or :PORT"),
+        (["--plain-bind-address=[::1]"], "'[::1]' has no port: write HOST:PORT or :PORT"),
         (["--plain-bind-address=::1:80"], "write an IPv6 address in brackets, [::1]:80"),
         (["--audit-log-path=-"], "--audit-log-path is not supported: the API server writes the audit log"),
         (["--audit-log-path"], "--audit-log-path is not supported: the API server writes the audit log"),
