@@ -10,6 +10,7 @@ from recommender.decisions.policy_settings import Direction, Output, Recommendat
 from recommender.decisions.record import TargetAction, TargetOutcome, TargetReference
 from recommender.decisions.targets.owners import notes_about, refusal_of
 from recommender.decisions.targets.target_situation import KnownTarget, fresh_state, is_absent
+from recommender.decisions.texts.record_texts import CALL_FAILED
 
 if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
@@ -65,7 +66,7 @@ def _outcome(
     if obstacle and replicas != current:
         return TargetOutcome(target, current, TargetAction.NONE, message=obstacle)
     failure = None if replicas == current else inputs.failures.get((policy.name, target))
-    failed = "" if failure is None else f"not yet, since the last scale call failed: {failure}"
+    failed = "" if failure is None else f"{CALL_FAILED}: {failure}"
     message = "; ".join(filter(None, (failed, notes_about(policy, target, state, inputs))))
     action = TargetAction.NONE if replicas == current else TargetAction.SCALE
     return TargetOutcome(target, current, action, message=message, has_failed=failure is not None)

@@ -9,7 +9,7 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictU
 
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.record import Record, Status, TargetOutcome
-from recommender.decisions.texts.record_texts import ACTION_TEXTS, message_without_notes, money_text
+from recommender.decisions.texts.record_texts import action_text, message_without_notes, money_text
 from recommender.kinds.table import kind_named
 from recommender.page import axes
 from recommender.page.overview import Read, overview_of
@@ -65,7 +65,7 @@ class PageRenderer:
             "forecast": forecast_of,
             "shown_by": self._shown_by,
             "status_text": _STATUS_TEXTS.__getitem__,
-            "action_text": ACTION_TEXTS.__getitem__,
+            "action_text": action_text,
             "change": _change,
             "size": self._size,
             "when": _when,

@@ -23,6 +23,8 @@ ACTION_TEXTS: Final[Mapping[TargetAction, str]] = MappingProxyType(
     }
 )
 """The consequence of a decision for a target."""
+CALL_FAILED: Final = "the last scale call failed"
+"""How the message of a target begins whose last scale call failed."""
 _JOINT: Final = "; "
 _MOST_NOTES: Final = 20
 """The maximum number of notes in a message; the details of the record contain all of them."""
@@ -49,6 +51,11 @@ def change_text(recommendation: str, before: int | None, after: str, message: st
 def size_change_text(before: int | None, after: str) -> str:
     """Return a change of a size: `from 3 to 11 replicas`."""
     return f"from {'unknown' if before is None else before} to {after}"
+
+
+def action_text(action: TargetAction, message: str) -> str:
+    """Return the consequence of a decision for a target that has this message."""
+    return "the size is not written yet" if message.startswith(CALL_FAILED) else ACTION_TEXTS[action]
 
 
 def refusal_text(replicas: int | None, message: str) -> str:

@@ -13,7 +13,7 @@ from recommender.decisions.targets.owners import is_target_of
 from recommender.decisions.targets.scaled_objects import GROUP as KEDA_GROUP
 from recommender.decisions.targets.scaled_objects import PLURAL as KEDA_PLURAL
 from recommender.decisions.targets.scaled_objects import as_autoscaler
-from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, size_change_text
+from recommender.decisions.texts.record_texts import action_text, refusal_text, size_change_text
 from recommender.kubectl.reader import NotRead, Reader, object_path
 from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection, ago
@@ -175,7 +175,7 @@ def _action_sentence(target: Mapping[str, Any]) -> str:
     if action is TargetAction.REFUSED:
         text = refusal_text(target["recommended_replicas"], target["message"])
     else:
-        known = target["action"] if action is None else ACTION_TEXTS[action]
+        known = target["action"] if action is None else action_text(action, target["message"] or "")
         text = f"{known}: {target['message']}" if target["message"] else known
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 

@@ -9,7 +9,7 @@ from recommender.configuration.objects.definition import REFUSED
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome
 from recommender.decisions.summary import summary_of, worst_first
-from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text
+from recommender.decisions.texts.record_texts import ACTION_TEXTS, action_text, refusal_text
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.table import kind_named
 
@@ -115,7 +115,7 @@ def _acting_condition(
         return ACTING, True, "Published", ACTION_TEXTS[TargetAction.METRIC]
     failed = next((each for each in outcomes if each.has_failed), None)
     if failed is not None:
-        return ACTING, False, "ScaleFailed", f"{ACTION_TEXTS[TargetAction.SCALE]}: {failed.message}"
+        return ACTING, False, "ScaleFailed", f"{action_text(failed.action, failed.message)}: {failed.message}"
     if status is Status.HELD:
         return ACTING, False, "Held", message
     return ACTING, True, "Scaling", ACTION_TEXTS[TargetAction.SCALE]

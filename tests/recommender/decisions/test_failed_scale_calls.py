@@ -17,7 +17,7 @@ FAILED = {("coredns", DNS): "403 Forbidden: not on Fridays"}
 @pytest.mark.parametrize(
     ("wanted", "action", "message"),
     [
-        (5, TargetAction.SCALE, "not yet, since the last scale call failed: 403 Forbidden: not on Fridays"),
+        (5, TargetAction.SCALE, "the last scale call failed: 403 Forbidden: not on Fridays"),
         (3, TargetAction.NONE, ""),
     ],
     ids=["another size", "the size that it has"],
@@ -37,4 +37,4 @@ def test_a_failed_call_does_not_hide_what_else_is_noted_about_the_target() -> No
     note = decide(policy(), asks_for(5), given, Memory(), NOW).record.targets[0].message
     found = decide(policy(), asks_for(5), replace(given, failures=FAILED), Memory(), NOW).record.targets[0].message
     assert "helm wrote spec.replicas" in note
-    assert found == f"not yet, since the last scale call failed: 403 Forbidden: not on Fridays; {note}"
+    assert found == f"the last scale call failed: 403 Forbidden: not on Fridays; {note}"

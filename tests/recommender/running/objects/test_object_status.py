@@ -70,7 +70,7 @@ def test_a_value_is_shown_with_the_step_that_decided_it() -> None:
             ("False", "TargetOwned"),
         ),
         (
-            replace(RECORD, targets=(replace(OUTCOME, has_failed=True, message="not yet"),)),
+            replace(RECORD, targets=(replace(OUTCOME, has_failed=True, message="the last scale call failed: 403"),)),
             ("True", "Recommended"),
             ("False", "ScaleFailed"),
         ),
@@ -81,6 +81,13 @@ def test_conditions_show_whether_there_is_a_value_and_whether_it_takes_effect(
 ) -> None:
     found = of(record)
     assert (found["Ready"], found["Acting"]) == (ready, acting)
+
+
+def test_a_size_whose_call_failed_is_not_said_to_be_written() -> None:
+    failed = replace(OUTCOME, has_failed=True, message="the last scale call failed: 403 Forbidden")
+    status = decided_status(made(), POLICY, [replace(RECORD, targets=(failed,))], NOW)
+    (acting,) = (each for each in status["conditions"] if each["type"] == "Acting")
+    assert acting["message"] == "the size is not written yet: the last scale call failed: 403 Forbidden"
 
 
 def test_a_value_that_is_only_published_takes_effect_through_its_metric() -> None:
