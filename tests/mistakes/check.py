@@ -272,7 +272,7 @@ CHECK: Final = (
         "a header without a value",
         "check --config rules.yaml --prometheus-url {down} --prometheus-header X-Scope-OrgID",
         "--prometheus-header",
-        "has no name before a =",
+        "has no name before the equals sign",
         "write NAME=VALUE",
         GOOD,
     ),

@@ -139,5 +139,5 @@ def _headers(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
             # As curl and HTTP write it. What follows may be a secret.
             raise UsageError(f"--prometheus-header: {before} is followed by a colon: write {before}=VALUE")
         if not equals or not name:
-            raise UsageError("--prometheus-header has no name before a =: write NAME=VALUE")
+            raise UsageError("--prometheus-header has no name before the equals sign: write NAME=VALUE")
         yield name, value

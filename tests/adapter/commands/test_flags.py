@@ -192,7 +192,7 @@ WRONG = [
     (["--secure-port=70000"], "--secure-port: "),
     (["--prometheus-verb=PUT"], "--prometheus-verb: 'PUT' is not allowed: write GET or POST"),
     (["--prometheus-url=localhost:9090"], "Prometheus URL has no http:// or https://"),
-    (["--prometheus-header=nonsense"], "--prometheus-header has no name before a =: write NAME=VALUE"),
+    (["--prometheus-header=nonsense"], "--prometheus-header has no name before the equals sign: write NAME=VALUE"),
     (
         ["--prometheus-header=Authorization: Bearer abc="],
         "--prometheus-header: Authorization is followed by a colon: write Authorization=VALUE",

@@ -244,9 +244,7 @@ def _check_header(name: str, value: str) -> None:
             raise SettingsError(
                 f"Prometheus header {before!r}: with a colon, this is not a name of a header: write the name without it"
             )
-        raise SettingsError(
-            "Prometheus headers: blanks or the like are not a name of a header: write one such as X-Scope-OrgID"
-        )
+        raise SettingsError("one of the Prometheus headers has no valid name: write one such as X-Scope-OrgID")
     if name.lower() in _OWN_HEADERS:
         raise SettingsError(f"Prometheus header {name!r} belongs to the connection and cannot be set: leave it out")
     if not value.isprintable() or not value.isascii():

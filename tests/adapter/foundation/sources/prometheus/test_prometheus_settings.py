@@ -90,7 +90,7 @@ def test_a_refused_address_does_not_show_its_password() -> None:
         ({"connect_timeout_seconds": 0}, "connect timeout of 0 s"),
         ({"read_timeout_seconds": float("inf")}, "read timeout of inf s"),
         ({"pool_size": 0}, "at least 1"),
-        ({"headers": (("Bad Header", "x"),)}, "not a name of a header: write one such as X-Scope-OrgID"),
+        ({"headers": (("Bad Header", "x"),)}, "has no valid name: write one such as X-Scope-OrgID"),
         ({"headers": (("X-A", "a\r\nX-B: b"),)}, "not allowed in a header: remove them"),
         ({"headers": (("Host", "x"),)}, "belongs to the connection and cannot be set: leave it out"),
         ({"headers": (("content-LENGTH", "1"),)}, "belongs to the connection and cannot be set: leave it out"),
@@ -114,7 +114,7 @@ def test_settings_that_contradict_each_other_are_refused(options: dict[str, Any]
 @pytest.mark.parametrize("name", ["Authorization: Basic bWU6c2VjcmV0", "Bearer secret", "secret token:"])
 def test_a_refused_name_of_a_header_is_not_shown_where_it_may_hold_the_value(name: str) -> None:
     # `Authorization: Basic bWU6c2VjcmV0==`, as other programs write headers, has an equals sign in the value.
-    with pytest.raises(SettingsError, match="not a name of a header") as caught:
+    with pytest.raises(SettingsError, match=r"not a name of a header|has no valid name") as caught:
         PrometheusSettings("https://host", headers=((name, "="),))
     assert "secret" not in str(caught.value)
     assert "bWU6" not in str(caught.value)
