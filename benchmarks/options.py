@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def command_line(name: str, doc: str | None) -> ArgumentParser:
-    """Return a parser that knows `-o table` and `-o json`; its help begins with the docstring's first line."""
+    """Return a parser that knows `-o`, as all commands do; its help begins with the docstring's first line."""
     parser = ArgumentParser(prog=f"python -m benchmarks.{name}", description=(doc or "").partition("\n")[0])
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    parser.add_argument("-o", "--output", choices=("table", "text", "json"), default="table")
     return parser
 
 
