@@ -284,5 +284,5 @@ def _note_no_namespace(mapping: ResourceMapping, api: Api, node: Node, notes: No
     if guessed and api is Api.CUSTOM:
         kinds = ", ".join(guessed)
         message = f"no label contains the namespace, so metrics of {kinds} are served only if they have no namespace"
-        fix += ", or name the cluster with --kubeconfig, which knows"
+        fix += ", or name the cluster with --kubeconfig, since it knows their scope"
         notes.warning(Code.NO_NAMESPACE_LABEL, node, message, fix)
