@@ -9,6 +9,7 @@ import pytest
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetAction
+from recommender.decisions.summary import worst_first
 from tests.recommender.decisions.harness import DNS, NOW, asks_for, inputs, policy
 
 FAILED = {("coredns", DNS): "403 Forbidden: not on Fridays"}
@@ -38,3 +39,10 @@ def test_a_failed_call_does_not_hide_what_else_is_noted_about_the_target() -> No
     found = decide(policy(), asks_for(5), replace(given, failures=FAILED), Memory(), NOW).record.targets[0].message
     assert "helm wrote spec.replicas" in note
     assert found == f"the last scale call failed: 403 Forbidden: not on Fridays; {note}"
+
+
+def test_of_many_targets_those_whose_calls_failed_are_listed() -> None:
+    given = inputs(3)
+    larger = decide(policy(), asks_for(50), given, Memory(), NOW).record
+    failed = decide(policy(), asks_for(5), replace(given, failures=FAILED), Memory(), NOW).record
+    assert worst_first([larger, failed], 1) == [failed]

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address
 from demo.machine.certificates import Authority
 from demo.machine.processes import start
+from recommender.commands.expander.command import rules_of
 from recommender.commands.expander.server import ExpanderService, make_server
 from recommender.commands.main import main
+from recommender.configuration.reading import read_configuration
 from recommender.kinds.cluster_size.wire.expander_pb2 import BestOptionsRequest, BestOptionsResponse
 from tests.recommender.kinds.cluster_size.expanders.test_asked_options import OPTIONS, asked, rules
 from tests.support.recommenders import PROGRAM
@@ -124,6 +127,28 @@ def test_a_configuration_that_cannot_be_served_is_refused_at_startup(
         main(["expander", f"--config={tmp_path}/r.yaml", *flags])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+REFUSED = "- name: others\n  clusterSize: {nodeGroup: []}\n"
+MISTAKE = "the key 'nodeGroup' is not known"
+
+
+@pytest.mark.parametrize("name", ["", "others"])
+def test_the_mistake_of_a_refused_entry_is_named(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "r.yaml"
+    file.write_text(f"{CONFIGURATION.partition('- name')[0]}{REFUSED}")
+    with pytest.raises(SystemExit) as ended:
+        main(["expander", f"--config={file}", "--listen=127.0.0.1:0", f"--recommendation={name}"])
+    assert ended.value.code == 2
+    assert MISTAKE in capsys.readouterr().err
+
+
+def test_the_only_entry_that_can_be_used_goes_on_beside_a_refused_one() -> None:
+    configuration = read_configuration(f"{CONFIGURATION.replace('EXPANDER', 'price')}{REFUSED}", "r.yaml")
+    assert [each.name for each in configuration.refused] == ["others"]
+    assert rules_of(configuration, "") == rules_of(configuration, "nodes")
+    with pytest.raises(UsageError, match=MISTAKE):
+        rules_of(configuration, "others")
 
 
 def test_a_key_of_another_certificate_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
