@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Autoscaler, Observed
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, unknown, warning
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, NotServedError
 from recommender.decisions.constraints.tolerance import DEFAULT_TOLERANCE_RATIO, follows
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.owners import refusal_of
@@ -31,7 +31,7 @@ def look_at_target(
     try:
         path = target_path(target, resolve)
     except UnknownResourceError as e:
-        return (error(name, f"the cluster does not serve it: {e}", "correct apiVersion and kind, or install the CRD"),)
+        return (_not_served(name, e),)
     if not is_scaled:
         return (_look_at_object(client, path, name, target.namespace),)
     try:
@@ -49,6 +49,8 @@ def look_at_target(
 def _look_at_object(client: ObjectClient, path: str, name: str, namespace: str) -> Line:
     try:
         client.get(path)
+    except NotServedError as e:
+        return _not_served(name, e)
     except NotFoundError:
         return _absent(name)
     except ForbiddenError as e:
@@ -60,6 +62,10 @@ def _look_at_object(client: ObjectClient, path: str, name: str, namespace: str) 
     return ok(name, "it exists")
 
 
+def _not_served(name: str, problem: Exception) -> Line:
+    return error(name, f"the cluster does not serve it: {problem}", "correct apiVersion and kind, or install the CRD")
+
+
 def _absent(name: str) -> Line:
     return error(name, "it does not exist", "correct the target's namespace and name, or create it")
 
@@ -68,6 +74,8 @@ def _without_scale(client: ObjectClient, path: str, name: str) -> Line:
     """Return the line about a target without a scale: either the object is missing, or its kind has none."""
     try:
         client.get(path)
+    except NotServedError as e:
+        return _not_served(name, e)
     except NotFoundError:
         return _absent(name)
     except KubernetesError as e:

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.facts.scale_targets import ONE_BY_DEFAULT, NoReplicasError, group_of, scaled_object_of
+from adapter.foundation.cluster.facts.scale_targets import NoReplicasError, has_size_in_spec, scaled_object_of
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.service.runtime.logs import StateLog
@@ -27,6 +27,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     ForbiddenError,
     KubernetesError,
     NotFoundError,
+    NotServedError,
     ServerError,
     ThrottledError,
     UnreachableError,
@@ -60,7 +61,6 @@ _SCALE_ONLY_SECONDS = 600.0
 """Time after which reading the object, or the scale of a custom kind, is tried again."""
 _READABLE_SECONDS = 86_400.0
 """How long a target that is no longer requested is known to have been readable: many targets take turns."""
-_BUILT_IN_GROUPS = frozenset({"", "apps"})
 
 
 class TargetLookups:
@@ -115,7 +115,7 @@ class TargetLookups:
                 # The system cannot start another thread at present: the next call looks the target up again.
                 with self._ended:
                     self._running.discard(target)
-                    self._found[target] = Unknown(f"{target}: the look-up has not been sent: {error}", is_awaited=True)
+                    self._found[target] = Unknown(f"the look-up has not been sent: {error}", is_awaited=True)
         with self._ended:
             self._ended.wait_for(lambda: all(target in self._found for target in wanted), self._seconds)
             found = self._found
@@ -188,11 +188,14 @@ class TargetLookups:
         try:
             path = target_path(target, self._resolve)
             state = self._of_object(target, path) or self._of_scale_only(target, path)
+        except NotServedError as error:
+            # The object may exist in another version.
+            return Unknown(f"{error}: check apiVersion")
         except NotFoundError:
             return Observed(None, now)
         except (UnknownResourceError, ScaleDocumentError, FactError, KubernetesError) as error:
             passes = isinstance(error, (UnreachableError, ThrottledError, ServerError))
-            return Unknown(f"{target}: {error}", is_awaited=passes)
+            return Unknown(str(error), is_awaited=passes)
         return Observed(state, now)
 
     def _of_object(self, target: TargetReference, path: str) -> TargetState | None:
@@ -249,8 +252,8 @@ class TargetLookups:
 
         A custom kind may have its size anywhere and `spec.replicas` besides: a Prometheus is scaled by its shards.
         """
-        is_built_in = target.kind in ONE_BY_DEFAULT and group_of(target.api_version) in _BUILT_IN_GROUPS
-        if is_built_in or self._clock.monotonic() < self._object_only_until.get(target, 0.0):
+        is_only_in_spec = has_size_in_spec(target.api_version, target.kind)
+        if is_only_in_spec or self._clock.monotonic() < self._object_only_until.get(target, 0.0):
             return None
         try:
             return self._of_scale(target, path).replicas

@@ -24,6 +24,7 @@ _COUNTS_UPDATED = frozenset({"Deployment", "StatefulSet"})
 
 ONE_BY_DEFAULT = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 """Kinds for which the API server sets `spec.replicas` to 1; a file may omit it."""
+_BUILT_IN_GROUPS = frozenset({"", "apps"})
 
 
 class ScaleTarget(Protocol):
@@ -122,6 +123,11 @@ class ScaledForm(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"})
 def group_of(api_version: str) -> str:
     """Return the API group of `GROUP/VERSION`; empty for the core group."""
     return api_version.rpartition("/")[0]
+
+
+def has_size_in_spec(api_version: str, kind: str) -> bool:
+    """Return whether the size of the kind is certainly its `spec.replicas`; a custom kind may have it anywhere."""
+    return kind in ONE_BY_DEFAULT and group_of(api_version) in _BUILT_IN_GROUPS
 
 
 def scaled_object_of(document: Mapping[str, Any], size: int | None = None) -> ScaledObject:

@@ -19,6 +19,7 @@ a class, other programs' messages are truncated, and nothing that may contain a 
         +-- ForbiddenError      403: a right is missing
         +-- AdmissionError      403 to a write by a webhook, a policy, a quota, or in a namespace that ends
         +-- NotFoundError       404: there is no such object; for a list, this kind is not served
+        |   +-- NotServedError  404: the API server serves nothing at this path, such as in this version of a kind
         +-- ConflictError       409: the object has another version now, or the name is taken
         +-- ExpiredError        410: this resourceVersion or continue token is compacted
         +-- ThrottledError      429
@@ -118,6 +119,10 @@ class NotFoundError(StatusError):
     """There is no such object, or the path is not served."""
 
 
+class NotServedError(NotFoundError):
+    """The path is not served: the kind, its version or its subresource is unknown. The object may exist."""
+
+
 class ConflictError(StatusError):
     """The object has another version than the write names, or the name is taken; nothing was changed."""
 
@@ -145,6 +150,8 @@ class ErrorStatus(msgspec.Struct, gc=False):
 _ERROR_STATUSES = decoder_of(ErrorStatus)
 _OF_ADMISSION = ("denied the request", "denied request", "exceeded quota", "because it is being terminated")
 """Words of webhooks, of ValidatingAdmissionPolicies, of quotas and of NamespaceLifecycle in a 403."""
+_NOT_SERVED = ("404 page not found", "the server could not find the requested resource")
+"""Words of kube-apiserver in a 404 for a path that is not served. A 404 for an object names the object."""
 _OF_AUTHORIZATION = ' is forbidden: User "'
 """Words of kube-apiserver where a right is missing; whatever an authorizer adds follows them."""
 
@@ -176,6 +183,8 @@ def error_of_status(what: str, status: ErrorStatus, retry_after_seconds: float =
         kind = UnauthorizedError
     elif status.code == 403 and _is_of_admission(status.message):
         kind = AdmissionError
+    elif status.code == 404 and any(words in status.message for words in _NOT_SERVED):
+        kind = NotServedError
     reason = " ".join(filter(None, (str(status.code), status.reason)))
     return kind(f"{what}: {reason}: {trim_message(status.message) or 'no message'}", status.code, retry_after_seconds)
 

@@ -36,6 +36,16 @@ def test_a_kind_that_the_cluster_does_not_serve_is_an_error(installation: Instal
     assert "Rocket" in found.message
 
 
+def test_a_version_that_the_cluster_does_not_serve_is_not_a_missing_object(installation: Installation) -> None:
+    path = "/apis/cluster.x-k8s.io/v1alpha9/namespaces/kube-system/machinedeployments/coredns"
+    unserved = {"kind": "Status", "code": 404, "message": "the server could not find the requested resource"}
+    installation.server.answers |= {path: (404, unserved), f"{path}/scale": (404, unserved)}
+    targets = TARGETS.replace("apps/v1", "cluster.x-k8s.io/v1alpha9").replace("Deployment", "MachineDeployment")
+    found = installation.line("target/web/MachineDeployment kube-system/coredns", entry("web", targets))
+    assert found.status is ERROR
+    assert found.message.startswith("the cluster does not serve it: ")
+
+
 def test_a_kind_without_scale_is_an_error(installation: Installation) -> None:
     path = "/apis/apps/v1/namespaces/kube-system/deployments/coredns/scale"
     installation.server.answers[path] = (404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "none"})

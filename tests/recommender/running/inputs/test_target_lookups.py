@@ -110,7 +110,7 @@ def test_a_target_that_exists_and_has_no_size_is_not_absent() -> None:
             raise NotFoundError("not found", 404)
 
     harness.before = without_scale
-    assert harness.of(agent) == Unknown(f"{agent}: it exists, and its kind has no scale subresource")
+    assert harness.of(agent) == Unknown("it exists, and its kind has no scale subresource")
 
 
 def test_with_rights_for_scale_only_the_size_is_known_and_this_is_logged_once(
@@ -208,7 +208,7 @@ def test_a_target_is_unknown_without_any_rights() -> None:
     harness.objects.deny("get", "deployments/scale")
     found = harness.of()
     assert isinstance(found, Unknown)
-    assert "Deployment shop/web" in found.reason
+    assert "namespaces/shop/deployments/web" in found.reason
     assert "forbidden" in found.reason
 
 
@@ -336,7 +336,7 @@ def test_a_failed_lookup_of_one_target_does_not_affect_others() -> None:
     bad = replace(WEB, name="bad")
     found = harness.lookups.look([bad, WEB])
     assert found == {
-        bad: Unknown("Deployment shop/bad: GET: no answer in time", is_awaited=True),
+        bad: Unknown("GET: no answer in time", is_awaited=True),
         WEB: Observed(WHOLE, 1000.0),
     }
 
@@ -391,7 +391,7 @@ def test_the_last_answer_is_used_with_its_time_while_the_api_server_fails(error:
     kept = harness.of()
     assert kept == Observed(WHOLE, 1000.0)
     assert isinstance(kept, Observed)
-    assert kept.failure == f"{WEB}: {error}"
+    assert kept.failure == str(error)
     harness.lookups.look([])
     assert harness.of() == Observed(WHOLE, 1000.0)
     harness.before = lambda _path: None
