@@ -27,7 +27,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
+from adapter.foundation.sources.kubernetes.errors import ConflictError, KubernetesError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndWrites
 from recommender.leader_election.lease_events import LeaseEvents
 from recommender.leader_election.lease_rules import Create, Read, Standing, Wait, Write
@@ -199,7 +199,11 @@ class LeaseElector:
             self._wait_at_least = max(self._wait_at_least, error.retry_after_seconds)
         if type(error).__name__ != self._logged_failure:
             self._logged_failure = type(error).__name__
-            _log.warning("the Lease cannot be read or renewed", extra=self._fields(error=str(error)))
+            if isinstance(error, ConflictError):
+                # Of all candidates that try to acquire a released Lease, only one succeeds.
+                _log.info("another process has written the Lease first", extra=self._fields())
+            else:
+                _log.warning("the Lease cannot be read or renewed", extra=self._fields(error=str(error)))
 
     def _note(self) -> None:
         """Report changes of the leadership and of the holder to the log, and changes of the leadership as events."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.foundation.sources.kubernetes.errors import DeadlineError
+from adapter.foundation.sources.kubernetes.errors import ConflictError, DeadlineError
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.leader_election.elector import LeaseElector
 from recommender.leader_election.lease_settings import LeaseSettings
@@ -92,3 +93,29 @@ def test_a_leader_logs_each_outage_once_as_well(answers: str, lines: int, caplog
     elector.run(server)  # type: ignore[arg-type]
     assert elector.is_leader()
     assert caplog.messages.count("the Lease cannot be read or renewed") == lines
+
+
+class Rival:
+    """An API server with a released Lease, which another process acquires just before this one."""
+
+    def __init__(self) -> None:
+        self.holder = ""
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        assert path.endswith("/leases/leader")
+        assert seconds > 0
+        spec = {"holderIdentity": self.holder, "leaseDurationSeconds": 600, "renewTime": "1"}
+        return Reply({"metadata": {"resourceVersion": "1"}, "spec": spec})
+
+    def replace(self, path: str, _document: Mapping[str, Any], _fence: Fence) -> dict[str, Any]:
+        self.holder = "rival"
+        raise ConflictError(f"PUT {path}: 409 Conflict: the object has been modified", 409)
+
+
+def test_losing_the_race_for_a_released_lease_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    settings = LeaseSettings(namespace="shop", name="leader", identity="slower")
+    elector = LeaseElector(Rival(), settings)  # type: ignore[arg-type]
+    elector.run(Rounds(2))  # type: ignore[arg-type]
+    assert [each.message for each in caplog.records if each.levelno > logging.INFO] == []
+    assert elector.holder() == "rival"
