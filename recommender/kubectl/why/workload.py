@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.cluster.facts.scale_targets import has_size_in_spec
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.sources.kubernetes.client import USER_AGENT
@@ -38,18 +40,16 @@ def why_workload(
     scalers = _autoscalers(reader, namespace, kind.kind, name)
     scaled_objects = _scaled_objects(reader, TargetReference(kind.api_version, kind.kind, namespace, name))
     items = [] if isinstance(decided, NotRead) else decided.about(namespace, kind.kind, name)
+    size = _size(reader, kind, found)
     writers = _writers(found)
     events = events_of(reader, namespace, kind.kind, name)
     missing = (
         *unread_of(decided),
-        *(one.reason for one in (scalers, scaled_objects, events) if isinstance(one, NotRead)),
+        *(one.reason for one in (size.unread, scalers, scaled_objects, events) if isinstance(one, NotRead)),
     )
-    replicas = (found.get("spec") or {}).get("replicas")
-    status = found.get("status") or {}
-    pods, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
     owners = [*_owners(scalers, scaled_objects), *_writing_recommendations(items, writers)]
     sections = [
-        ReportSection("Size", (f"{_text_or_unknown(replicas)} wanted, {pods} pods, {ready} ready.",)),
+        ReportSection("Size", (size.sentence,)),
         ReportSection("Who sets it", tuple(_owner_sentences(owners, writers, now))),
         *(recommendation_section(item, target) for item, target in items),
     ]
@@ -60,17 +60,49 @@ def why_workload(
         kind="WhyWorkload",
         subject=subject,
         namespace=namespace,
-        answer=_answer(subject, replicas, owners, writers, is_certain=not missing),
+        answer=_answer(subject, size.wanted, owners, writers, is_certain=not missing),
         sections=tuple(sections),
         missing=missing,
         details={
-            "replicas": {"wanted": replicas, "pods": pods, "ready": ready},
+            "replicas": {"wanted": size.wanted, "pods": size.pods, "ready": size.ready},
             "owners": owners,
             "writers": writers,
             "recommendations": [dict(item) | {"targets": [dict(target)]} for item, target in items],
             "events": [] if isinstance(events, NotRead) else events,
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The size of an object; None for a number that is not known."""
+
+    wanted: int | None
+    pods: int | None
+    ready: int | None
+    unread: NotRead | None = None
+    """Why the scale of a custom kind, which alone knows its size, could not be read."""
+
+    @property
+    def sentence(self) -> str:
+        wanted, pods, ready = map(_text_or_unknown, (self.wanted, self.pods, self.ready))
+        return f"{wanted} wanted, {pods} pods, {ready} ready."
+
+
+def _size(reader: Reader, kind: Resource, found: Mapping[str, Any]) -> _Size:
+    """Return the size that the object states, or its scale if it is of a kind that may have its size anywhere."""
+    spec, status = found.get("spec") or {}, found.get("status") or {}
+    if has_size_in_spec(kind.api_version, kind.kind):
+        return _Size(spec.get("replicas"), status.get("replicas", 0), status.get("readyReplicas", 0))
+    namespace, name = found["metadata"]["namespace"], found["metadata"]["name"]
+    stated = _Size(spec.get("replicas"), status.get("replicas"), status.get("readyReplicas"))
+    right = AccessRight("get", kind.plural, kind.group, namespace, name, "scale")
+    scale = reader.object(object_path(kind.api_version, namespace, kind.plural, name, "scale"), right)
+    if isinstance(scale, NotRead):
+        return stated if scale.is_absent else replace(stated, unread=NotRead(f"its scale: {scale.reason}"))
+    # The API omits a 0.
+    wanted, pods = ((scale.get(part) or {}).get("replicas", 0) for part in ("spec", "status"))
+    return replace(stated, wanted=wanted, pods=pods)
 
 
 def _autoscalers(reader: Reader, namespace: str, kind: str, name: str) -> list[dict[str, Any]] | NotRead:

@@ -243,3 +243,51 @@ def test_a_kind_that_no_server_has_is_unknown(plugin: Plugin) -> None:
     answered = plugin.why("rollout/web")
     assert answered.status == 2
     assert "no resource 'rollout' in any API group" in answered.err
+
+
+FLEET = "/apis/odd.example.com/v1/namespaces/shop/fleets/f1"
+
+
+def put_fleet(plugin: Plugin, spec: dict[str, Any], scale: dict[str, Any] | None) -> None:
+    """Serve an object of a custom kind; `scale` is its scale subresource, None if it has none."""
+    group = {"name": "odd.example.com", "versions": [{"groupVersion": "odd.example.com/v1", "version": "v1"}]}
+    fleets = {"name": "fleets", "singularName": "fleet", "namespaced": True, "kind": "Fleet"}
+    plugin.answer("/api", CORE)
+    plugin.answer("/apis", {"kind": "APIGroupList", "groups": [group]})
+    plugin.answer("/api/v1", {"kind": "APIResourceList", "resources": []})
+    plugin.answer("/apis/odd.example.com/v1", {"kind": "APIResourceList", "resources": [fleets]})
+    plugin.answer(FLEET, {"metadata": {"name": "f1", "namespace": "shop"}, "spec": spec})
+    if scale is not None:
+        plugin.answer(f"{FLEET}/scale", scale)
+
+
+@pytest.mark.parametrize(
+    ("spec", "scale", "size"),
+    [
+        ({}, {"spec": {"replicas": 3}, "status": {"replicas": 2}}, (3, 2, None)),
+        ({}, {"spec": {}, "status": {}}, (0, 0, None)),
+        ({"replicas": 2}, {"spec": {"replicas": 5}, "status": {"replicas": 5}}, (5, 5, None)),
+        ({"replicas": 2}, None, (2, None, None)),
+        ({}, None, (None, None, None)),
+    ],
+    ids=["elsewhere", "none", "two fields", "without scale", "without size"],
+)
+def test_the_size_of_a_custom_kind_is_that_of_its_scale(
+    web: Plugin, spec: dict[str, Any], scale: dict[str, Any] | None, size: tuple[int | None, ...]
+) -> None:
+    shop.put_recommender(web)
+    put_fleet(web, spec, scale)
+    answered = web.why("fleet/f1", "-o", "json")
+    assert answered.status == 0
+    assert tuple(answered.document["replicas"][each] for each in ("wanted", "pods", "ready")) == size
+
+
+def test_a_scale_that_may_not_be_read_is_named(web: Plugin) -> None:
+    shop.put_recommender(web)
+    put_fleet(web, {"replicas": 2}, None)
+    web.forbid(f"{FLEET}/scale")
+    answered = web.why("fleet/f1", "-o", "json")
+    assert answered.status == 1
+    assert answered.document["missing"] == [
+        "its scale: you lack the right to get fleets.odd.example.com/scale f1 in shop: ask for a role that has it"
+    ]
