@@ -68,8 +68,10 @@ def _event_of_size(outcome: ScaleOutcome) -> TargetEvent | None:
         return None
     if write.withdraws:
         return TargetEvent(write.target, "Withdrawn", about_text(write.recommendation, write.reason))
-    text = change_text(write.recommendation, outcome.before, count_of(write.replicas, "replica"), write.reason)
-    return TargetEvent(write.target, "Scaled", text)
+    after = count_of(write.replicas, "replica")
+    if outcome.stored_instead is not None:
+        after = f"{count_of(outcome.stored_instead, 'replica')} instead of the {write.replicas} that were written"
+    return TargetEvent(write.target, "Scaled", change_text(write.recommendation, outcome.before, after, write.reason))
 
 
 def _event_of_resize(outcome: ScaleOutcome) -> TargetEvent | None:

@@ -235,6 +235,8 @@ class ScaleWriter:
             about["requests"] = len(write.resizing.sizes)
         elif not write.withdraws:
             about["replicas"] = write.replicas
+            if outcome.stored_instead is not None:
+                about["stored"] = outcome.stored_instead
         if write.machines:
             about["machines"] = ", ".join(one.provider_id for one in write.machines)
         key = str(write.target)

@@ -61,6 +61,11 @@ class ScaleOutcome:
     is_undone: bool = False
     """Whether that answer still has the former size, so that the same write would change nothing again."""
 
+    @property
+    def stored_instead(self) -> int | None:
+        """The size that was stored instead of the written one; None if it was not changed, or is not known."""
+        return None if self.stored == self.write.replicas else self.stored
+
 
 @dataclass(frozen=True, slots=True)
 class SendingTerms:

@@ -254,9 +254,22 @@ def test_a_refused_resize_has_the_same_warning_from_the_writer_and_from_the_reco
     assert event_of_scale_call(ScaleOutcome(write, ScaleResult.REFUSED, message=reason)) == event
 
 
-def test_a_scale_call_that_changed_the_size_has_an_event() -> None:
+def test_a_scale_call_that_changed_nothing_has_no_event() -> None:
     write = PendingWrite("web", WEB, 5, 60.0, "linear/nodes: ceil(80 / 16)")
-    event = event_of_scale_call(ScaleOutcome(write, ScaleResult.OK, 3))
-    assert event is not None
-    assert event.message == ("recommendation web: from 3 to 5 replicas: linear/nodes: ceil(80 / 16)")
     assert event_of_scale_call(ScaleOutcome(write, ScaleResult.UNCHANGED, 5)) is None
+
+
+@pytest.mark.parametrize(
+    ("stored", "change"),
+    [
+        (5, "from 3 to 5 replicas"),
+        (None, "from 3 to 5 replicas"),
+        (4, "from 3 to 4 replicas instead of the 5 that were written"),
+        (1, "from 3 to 1 replica instead of the 5 that were written"),
+    ],
+)
+def test_the_event_of_a_scale_call_states_the_size_that_was_stored(stored: int | None, change: str) -> None:
+    """An admission webhook may change the size that is written."""
+    write = PendingWrite("web", WEB, 5, 60.0, "linear/nodes: ceil(80 / 16)")
+    event = event_of_scale_call(ScaleOutcome(write, ScaleResult.OK, 3, stored=stored))
+    assert event == TargetEvent(WEB, "Scaled", f"recommendation web: {change}: linear/nodes: ceil(80 / 16)")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -45,12 +46,17 @@ def test_a_target_of_any_kind_gets_the_size(target: TargetReference, kind: tuple
     [({}, 5), ({"spec": {"replicas": 4}}, 4), ({"spec": "?"}, None)],
     ids=["as it was sent", "changed by an admission webhook", "not readable"],
 )
-def test_the_outcome_states_the_size_that_the_server_stored(answer: dict[str, Any], stored: int | None) -> None:
+def test_the_outcome_states_the_size_that_the_server_stored(
+    answer: dict[str, Any], stored: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     harness = Harness()
     harness.objects.answer = lambda document: {**document, **answer}
     harness.decide(decision(5))
     assert harness.results == [ScaleResult.OK]
     assert harness.outcomes[0].stored == stored
+    (scaled,) = (each for each in caplog.records if each.message == "scaled")
+    assert scaled.__dict__["fields"].get("stored") == (4 if stored == 4 else None)
 
 
 def test_a_target_that_already_has_the_size_is_not_written() -> None:
