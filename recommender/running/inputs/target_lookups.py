@@ -4,9 +4,10 @@
     states = lookups.look(targets)
 
 All targets are looked up at the same time and within a time limit, and targets that did not answer last time have
-separate threads, so that a hanging one does not delay the others. While the API server does not answer, its last
-answers remain in use with their times: decisions judge whether these are recent enough. If the object may not be read
-from the beginning, as with cluster-proportional-autoscaler's rights, only its scale is read.
+separate threads, so that a hanging one does not delay the others. While the API server does not answer, or does not
+accept the credentials, its last answers remain in use with their times: decisions judge whether these are recent
+enough. If the object may not be read from the beginning, as with cluster-proportional-autoscaler's rights, only its
+scale is read.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     KubernetesError,
     NotFoundError,
     NotServedError,
-    ServerError,
-    ThrottledError,
-    UnreachableError,
+    is_of_the_server,
 )
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import TargetState
@@ -194,8 +193,7 @@ class TargetLookups:
         except NotFoundError:
             return Observed(None, now)
         except (UnknownResourceError, ScaleDocumentError, FactError, KubernetesError) as error:
-            passes = isinstance(error, (UnreachableError, ThrottledError, ServerError))
-            return Unknown(str(error), is_awaited=passes)
+            return Unknown(str(error), is_awaited=is_of_the_server(error))
         return Observed(state, now)
 
     def _of_object(self, target: TargetReference, path: str) -> TargetState | None:

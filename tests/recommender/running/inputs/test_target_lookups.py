@@ -16,6 +16,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     NotFoundError,
     ServerError,
     ThrottledError,
+    UnauthorizedError,
 )
 from adapter.foundation.sources.kubernetes.writing import Reply
 from adapter.foundation.time.clock import Clock
@@ -378,7 +379,7 @@ def test_late_answers_do_not_disturb_the_next_lookup() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [DeadlineError("no answer in time"), ServerError("503", 503), ThrottledError("429", 429)]
+    "error", [DeadlineError("late"), ServerError("503", 503), ThrottledError("429", 429), UnauthorizedError("401", 401)]
 )
 def test_the_last_answer_is_used_with_its_time_while_the_api_server_fails(error: KubernetesError) -> None:
     harness = Harness()
