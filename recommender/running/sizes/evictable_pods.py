@@ -46,12 +46,15 @@ def leaving_pods(
 
     The others end with the node, have already ended, or should have ended long before the removal began: the kubelet of
     a dead node ends no pods. Expendable pods keep no node, so they are waited for only while evictions are tried.
+
+    A wall clock that is ahead of the API server's makes any pod overdue that is being terminated. So an overdue pod is
+    still waited for as long as evictions are tried, and then for as long as a pod that was evicted last may take.
     """
     return [
         pod
         for pod in pods
         if not _stays(pod)
-        and not _is_long_terminating(pod, since)
+        and not (_is_long_terminating(pod, since) and waited > EVICTION_SECONDS + _longest_end_seconds(pod))
         and (waited <= EVICTION_SECONDS or not _is_expendable(pod, settings))
     ]
 
@@ -148,6 +151,10 @@ def _is_long_terminating(pod: Mapping[str, Any], time: float) -> bool:
     except FactError:
         return False
     return ends + (_grace_seconds(pod) if grace is None else grace) + LONG_TERMINATING_SECONDS < time
+
+
+def _longest_end_seconds(pod: Mapping[str, Any]) -> float:
+    return min(_grace_seconds(pod), LONGEST_GRACE_SECONDS) + LONG_TERMINATING_SECONDS
 
 
 def _grace_seconds(pod: Mapping[str, Any]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -278,6 +279,24 @@ def test_only_a_pod_whose_end_was_long_overdue_when_the_removal_began_is_not_wai
     assert [name for name, _ in harness.group.changes] == ([] if phrase else ["delete"])
     assert [event.reason for event in harness.events] == (["RemovalFailed"] if phrase else ["NodeRemoved"])
     assert phrase in harness.events[-1].message
+
+
+@pytest.mark.parametrize("evicted_after", [0, 110], ids=["terminating before", "evicted late"])
+def test_a_wall_clock_that_is_ahead_cuts_no_grace_period(evicted_after: int) -> None:
+    harness = ProviderHarness(wall_ahead=600.0)
+    harness.api.add_pod("web", "n2")
+    harness.api.pods["web"]["spec"]["terminationGracePeriodSeconds"] = 30
+    harness.api.budget = {"web"}
+    harness.resize(1, "n2")
+    harness.later(evicted_after)
+    # By the clock of the API server, the pod has 30 seconds from now on.
+    ends = datetime.fromtimestamp(harness.now + 30.0, UTC).isoformat()
+    harness.api.pods["web"]["metadata"]["deletionTimestamp"] = ends
+    harness.later(28)
+    assert harness.group.changes == []
+    del harness.api.pods["web"]
+    harness.later(10)
+    assert harness.group.changes == [("delete", ["n2"])]
 
 
 @pytest.mark.parametrize(
