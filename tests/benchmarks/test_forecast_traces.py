@@ -132,6 +132,8 @@ def test_a_regret_that_misses_its_goal_is_the_sum_of_its_parts(model: str, capsy
     if model == "seasonal":
         assert row["regret"] > MOST_REGRET
         assert sum(parts) == pytest.approx(row["regret"])
+        assert row["regret_cost"] != 0, "with a known cost, the same choice is replayed again"
+        assert row["regret_proof"] > 0.1, "the model is right from its first day on, but has to wait for its proof"
     else:
         assert row["regret"] < MOST_REGRET
         assert parts == [None] * len(REGRET_PARTS)
