@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 AGGREGATOR_SECONDS = 5.0
 """Time after which kube-apiserver gives up on a discovery document."""
 EXTERNAL_API = "v1beta1.external.metrics.k8s.io"
+PREFERRED_CUSTOM_API = "v1beta2.custom.metrics.k8s.io"
+"""The version that the HPA controller asks where it is registered; prometheus-adapter's chart does not register it."""
 _SERVICES_OF_KEDA = frozenset({"keda-operator-metrics-apiserver", "keda-metrics-apiserver"})
 """Names of the Service in KEDA's chart and in its manifests; an adapter for other metrics often runs beside KEDA."""
 

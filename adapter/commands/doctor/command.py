@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from adapter.commands.doctor.apiservice_removal import remove_if_left_behind
-from adapter.commands.doctor.apiservices import EXTERNAL_API, Seen, look_at_request
+from adapter.commands.doctor.apiservices import EXTERNAL_API, PREFERRED_CUSTOM_API, Seen, look_at_request
 from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas, served_sources
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_prometheus
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 EXPECTED = ("v1beta1.custom.metrics.k8s.io", EXTERNAL_API)
 """APIServices that are checked if no flag names any."""
-_REGISTERED_BY_THE_CHART = (*EXPECTED, "v1beta2.custom.metrics.k8s.io", RESOURCE_API)
+_REGISTERED_BY_THE_CHART = (*EXPECTED, PREFERRED_CUSTOM_API, RESOURCE_API)
 CALL_SECONDS = 6.0
 
 METRIC_RULES_FLAG = switch(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.doctor.apiservices import (
     EXTERNAL_API,
+    PREFERRED_CUSTOM_API,
     Seen,
     State,
     is_of_keda,
@@ -17,6 +18,7 @@ from adapter.commands.doctor.apiservices import (
 from adapter.commands.doctor.resource_api import RESOURCE_API, judge_resource_api
 from adapter.commands.program import PROGRAM
 from adapter.foundation.reports.lines import warning
+from adapter.metrics.identity.certificates.apiservices import NotThere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,15 +60,19 @@ class RegisteredApis:
     """The APIServices that were found."""
 
     def __init__(self, client: ObjectClient, settings: DoctorSettings) -> None:
-        self.names = tuple(name for name in settings.apiservices if name != RESOURCE_API)
+        optional = () if settings.named else (PREFERRED_CUSTOM_API,)
+        self.names = (*(name for name in settings.apiservices if name != RESOURCE_API), *optional)
         """APIServices that only the adapter should serve."""
+        self._optional = optional
         self._client = client
         self._settings = settings
         self._found: dict[str, State] = {}
 
-    def look(self, name: str) -> tuple[Line]:
-        """Check an APIService that the adapter should serve."""
+    def look(self, name: str) -> tuple[Line, ...]:
+        """Check an APIService that the adapter should serve; no line is returned for one that need not exist."""
         self._found[name] = state = look_at_apiservice(self._client, name)
+        if name in self._optional and isinstance(state, NotThere):
+            return ()
         if self.leaves_external_to_keda and isinstance(state, Seen) and name == EXTERNAL_API:
             return (judge_external_api_of_keda(state, served=self._settings.serves_external),)
         return (judge_apiservice(name, state, self._settings.service, required=self._settings.named),)

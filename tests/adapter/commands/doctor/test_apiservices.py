@@ -78,3 +78,17 @@ class TestApiServices:
         )
         assert "service" not in installation.lines("--service=", f"--apiservice={CUSTOM}")
         assert "service" not in installation.lines()
+
+
+def test_the_version_that_the_hpa_controller_prefers_is_checked_where_it_is_registered(
+    installation: Installation,
+) -> None:
+    newer = "v1beta2.custom.metrics.k8s.io"
+    names = {f"apiservice/{newer}", f"request/{newer}"}
+    assert not names & installation.lines().keys()
+    document = apiservice(newer)
+    lost = {"type": "Available", "status": "False", "reason": "ServiceNotFound", "message": "no such service"}
+    installation.register(newer, document, {"conditions": [lost]})
+    installation.cluster.answers["/apis/custom.metrics.k8s.io/v1beta2"] = (503, {"message": "service unavailable"})
+    assert {installation.lines()[name].status for name in names} == {CheckStatus.ERROR}
+    assert not names & installation.lines(f"--apiservice={CUSTOM}").keys()
