@@ -33,12 +33,18 @@ if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculation
     from tests.support.prometheus import ScrapedPrometheus
 
-DRIVER = "proportional: {drivers: {query: {expr: 'sum(x', perReplica: 2}}}"
-LOAD = "predictive: {load: 'sum(x', loadPerReplica: 1, horizon: 1m}"
+DRIVER = "proportional: {drivers: {query: {expr: 'topk(x)', perReplica: 2}}}"
+LOAD = "predictive: {load: 'topk(x)', loadPerReplica: 1, horizon: 1m}"
 FOR_EACH = (
-    "predictive: {load: 'sum(x', loadPerReplica: 1, horizon: 1m, forEach: {namespace: namespace, name: deployment}}"
+    "predictive: {load: 'topk(x)', loadPerReplica: 1, horizon: 1m, forEach: {namespace: namespace, name: deployment}}"
 )
-REFUSAL = json.dumps({"status": "error", "errorType": "bad_data", "error": "parse error: unclosed left parenthesis"})
+REFUSAL = json.dumps(
+    {
+        "status": "error",
+        "errorType": "bad_data",
+        "error": "parse error: expected 2 argument(s) in call to 'topk', got 1",
+    }
+)
 LIMIT = json.dumps({"status": "error", "errorType": "execution", "error": "too many samples"})
 
 
