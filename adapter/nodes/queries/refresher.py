@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 MOST_UNASKED_SAMPLES: Final = 500_000_000
 """A week that takes more samples than this, and so more than 25 queries, is requested only if a policy needs it."""
 _OF_ALL_SERIES: Final = frozenset({LoadResource.CPU, LoadResource.MEMORY})
-"""Resources whose built-in queries have no value for a node while some of its series are missing.
+"""Resources whose built-in queries notice if a part of a node's series is missing; of CPU, if modes are.
 
 A store may hold a part of a node's series. The largest or the mean of that part looks like that of all.
 """
