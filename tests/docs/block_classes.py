@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import yaml
+from jsonschema import Draft7Validator
 
 from adapter.commands.readiness import READINESS
 from adapter.foundation.documents.load import MappingNode, SequenceNode, load_documents, problems_within
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RULES: Final = CHECKOUT / "rules" / "adapter"
+CHART: Final = CHECKOUT / "helm" / "tidewatch"
+VALUES: Final = Draft7Validator(json.loads((CHART / "values.schema.json").read_text()))
+_SECTIONS: Final = {"custom": "rules", "external": "externalRules", "resource": "resourceRules"}
+"""The section of a rule file for each key of the chart's `rules`."""
 PICTURES: Final = {
     "docs/architecture.md": r"adapter/ +everything|Prometheus ─>|sources, cluster ─>",
     "docs/explain.md": "the server could not find the metric",
@@ -161,7 +166,8 @@ def is_health_check(block: Block) -> bool:
 
 
 def is_rules(block: Block) -> bool:
-    return bool(keys_of(block) & {"rules", "externalRules", "resourceRules"}) and not is_role(block)
+    named = bool(keys_of(block) & {"rules", "externalRules", "resourceRules"})
+    return named and not is_role(block) and not is_values(block)
 
 
 def read_as_rules(block: Block) -> None:
@@ -170,6 +176,21 @@ def read_as_rules(block: Block) -> None:
     report = rulebook_report(documents, parse_rulebook(documents, resolve), resolve)
     assert [finding.message for finding in report.all_findings if finding.severity == "error"] == []
     assert report.rules
+
+
+def is_values(block: Block) -> bool:
+    return block.language == "yaml" and block.page.parent == CHART
+
+
+def taken_by_the_chart(block: Block) -> None:
+    """Check values by the chart's schema, which Helm applies with the defaults, and what they contain by its reader."""
+    values = yaml.safe_load(block.text)
+    assert [error.message for error in VALUES.iter_errors(values) if error.validator != "required"] == []
+    rules = {_SECTIONS[name]: part for name, part in values.get("rules", {}).items()}
+    if rules:
+        read_as_rules(replace(block, text=yaml.safe_dump(rules)))
+    if "recommender" in values:
+        read_by_recommender(replace(block, text=yaml.safe_dump(values["recommender"]["config"])))
 
 
 def is_metric_rule(block: Block) -> bool:
@@ -323,6 +344,7 @@ CLASSES: Final = (
     Class("scheduling", is_scheduling, read_by_nodes),
     Class("catalogue", is_catalogue, read_as_catalogue),
     Class("rules", is_rules, read_as_rules),
+    Class("values", is_values, taken_by_the_chart),
     Class("metric rule", is_metric_rule, read_as_metric_rule),
     # tests/docs/test_health_checks.py runs it.
     Class("health check", is_health_check, lambda _: None),

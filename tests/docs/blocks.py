@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-PAGES: Final = (CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
+PAGES: Final = (
+    *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "helm/tidewatch/README.md")),
+    *sorted((CHECKOUT / "docs").rglob("*.md")),
+)
 _FENCE = re.compile(r"^( *)```(\w*)$")
 _ASSIGNED = re.compile(r"^\w+=\$\((.*)\)$")
 """A command whose output is assigned to a variable."""

@@ -64,6 +64,8 @@ def take_command(words: list[str]) -> None:
         assert find_spec(rest[1]) is not None
     elif program == "helm":
         take_helm(rest)
+    elif program == "kubectl":
+        take_kubectl(rest)
     elif program == "curl":
         take_curl(rest)
     elif program == "sed":
@@ -78,6 +80,7 @@ def take_helm(words: list[str]) -> None:
     Values of a former chart lack what this one needs, and the recommender has no configuration unless one is set.
     """
     verb, _, chart, *_ = words
+    assert "--namespace" in words
     if verb == "uninstall":
         return
     assert verb in {"install", "upgrade"}
@@ -86,7 +89,7 @@ def take_helm(words: list[str]) -> None:
     assert "--reuse-values" not in words
     assert ("recommender.enabled=true" in words) is any(word.startswith("recommender.config=") for word in words)
     given = [words[index + 1] for index, word in enumerate(words) if word == "--set"]
-    assert given
+    assert given or "--values" in words
     for path, _, value in (one.partition("=") for one in chain.from_iterable(text.split(",") for text in given)):
         found: dict[str, Any] = schema
         for key in path.split("."):
@@ -94,6 +97,12 @@ def take_helm(words: list[str]) -> None:
             found = schema["definitions"][found["$ref"].rpartition("/")[2]] if "$ref" in found else found
         assert (found["type"] == "boolean") is (value in {"true", "false"}), path
         assert re.search(found.get("pattern", ""), value), path
+
+
+def take_kubectl(words: list[str]) -> None:
+    """Check that an object is looked for in a namespace of its own, not in the one that the reader happens to use."""
+    named = [word for word in words if re.fullmatch(r"[a-z]+/[a-z0-9-]+|tidewatch-[a-z-]+", word)]
+    assert not named or {"-n", "--namespace"} & {*words}, f"{named} without a namespace"
 
 
 def take_curl(words: list[str]) -> None:

@@ -15,11 +15,7 @@ from tests.support.checkout import CHECKOUT
 if TYPE_CHECKING:
     from pathlib import Path
 
-OTHERS: Final = (
-    CHECKOUT / "CHANGELOG.md",
-    CHECKOUT / "helm" / "tidewatch" / "README.md",
-    CHECKOUT / "tests" / "e2e" / "README.md",
-)
+OTHERS: Final = (CHECKOUT / "CHANGELOG.md", CHECKOUT / "tests" / "e2e" / "README.md")
 _CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _FENCES = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s]+)\)")
