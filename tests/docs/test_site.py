@@ -158,3 +158,24 @@ def test_links_lead_to_pages_of_the_site_or_into_the_repository(link: str, on_th
 def test_code_in_tables_shows_pipes_as_they_are() -> None:
     page = "| `a\\|b` | c \\| d |\n`a\\|b`"
     assert pipes_for_the_site(page) == "| `a|b` | c \\| d |\n`a\\|b`"
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of `#rrggbb`, as WCAG 2.2 defines it."""
+    parts = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
+    red, green, blue = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize(
+    ("name", "beside"),
+    [
+        pytest.param("--md-primary-fg-color", "#ffffff", id="links, and texts on the header"),
+        pytest.param("--md-default-fg-color--light", "#f5f5f5", id="pale texts, also in code"),
+    ],
+)
+def test_texts_of_the_light_site_have_the_contrast_of_wcag(name: str, beside: str) -> None:
+    stylesheet = (DOCS / "stylesheets" / "site.css").read_text()
+    (colour,) = re.findall(rf"{name}: (#[0-9a-f]{{6}});", stylesheet)
+    darker, lighter = sorted([luminance(colour), luminance(beside)])
+    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
