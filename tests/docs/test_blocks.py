@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -135,6 +135,17 @@ def test_the_sidecar_is_the_same_on_every_page() -> None:
     ]
     assert len(sidecars) > 1
     assert all(each == sidecars[0] for each in sidecars)
+
+
+def test_a_request_to_a_server_that_has_just_been_started_waits_until_it_listens() -> None:
+    hasty = [
+        block.place
+        for block in BLOCKS
+        if is_commands(block)
+        for started, asked in pairwise(commands_of(block))
+        if started[-1] == "&" and asked[0] == "curl" and "--retry-connrefused" not in asked
+    ]
+    assert hasty == []
 
 
 def test_a_broken_block_is_found(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from tests.support.waiting import until
 
 def asked():
     try:
-        with urllib.request.urlopen(sys.argv[1], timeout=10) as answer:
+        with urllib.request.urlopen(sys.argv[-1], timeout=10) as answer:
             return answer.read().decode() or " "
     except OSError:
         return ""
