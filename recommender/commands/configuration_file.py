@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
 
 
-def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> tuple[Path, Configuration]:
-    """Return the file that `--config` names, and its configuration.
+def configuration_or_exit(
+    values: FlagValues, program: str = PROGRAM, *, for_backtest: bool = False
+) -> tuple[Path, Configuration]:
+    """Return the file that `--config` names, and its configuration; messages begin with the program's name.
 
     With `for_backtest`, entries may lack keys for which a backtest has other sources (`read_configuration`).
 
@@ -27,14 +29,14 @@ def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> 
     """
     path = values.path("config")
     if path is None:
-        exit_for_usage(PROGRAM, "--config is empty: name the configuration file")
+        exit_for_usage(program, "--config is empty: name the configuration file")
     if is_folder(path):
-        exit_for_usage(PROGRAM, f"{path}: this is a folder: name the configuration file in it")
+        exit_for_usage(program, f"{path}: this is a folder: name the configuration file in it")
     try:
         content = sole_content(path, read_each([path]))
         configuration = read_configuration(content.text, str(content.path), for_backtest=for_backtest)
         return path, with_own_namespace(configuration, pod_namespace())
     except FilesError as error:
-        exit_for_usage(PROGRAM, str(error))
+        exit_for_usage(program, str(error))
     except ConfigurationFileError as error:
-        exit_for_usage(PROGRAM, *map(str, error.problems))
+        exit_for_usage(program, *map(str, error.problems))

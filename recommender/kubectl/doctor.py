@@ -69,7 +69,7 @@ def _of_adapter(client: KubernetesClient, values: FlagValues) -> list[Line]:
 def _of_recommender(client: KubernetesClient, values: FlagValues) -> list[Line]:
     if values.path("config") is None:
         return []
-    _, configuration = configuration_or_exit(values)
+    _, configuration = configuration_or_exit(values, PROGRAM)
     settings = recommender_doctor.doctor_settings(
         _as_given_to(recommender_doctor.DOCTOR, values, f"--config={values.path('config')}"), configuration
     )

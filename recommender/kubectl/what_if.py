@@ -36,4 +36,4 @@ WHAT_IF: Final = replace(
 def what_if(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
     flags_or_exit(WHAT_IF, arguments)
-    recommend(arguments)
+    recommend(arguments, PROGRAM)

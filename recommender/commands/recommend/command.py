@@ -98,17 +98,17 @@ _ANSWER_SECONDS: Final = 5.0
 _ANSWER_QUERY: Final = "vector(1)"
 
 
-def recommend(arguments: Sequence[str]) -> NoReturn:
-    """Run the command. Always raises SystemExit."""
+def recommend(arguments: Sequence[str], program: str = PROGRAM) -> NoReturn:
+    """Run the command; messages name the program that was called. Always raises SystemExit."""
     values = flags_or_exit(RECOMMEND, arguments)
     configure_quiet_logs_by(values)
     with rare_collections():
-        _recommend(values)
+        _recommend(values, program)
 
 
-def _recommend(values: FlagValues) -> NoReturn:
+def _recommend(values: FlagValues, program: str) -> NoReturn:
     try:
-        configuration, read_inputs = _configuration_and_reader(values)
+        configuration, read_inputs = _configuration_and_reader(values, program)
         configuration = _select_entries(configuration, values.texts("recommendation"))
         check_shape_flags(values)
         catalogue = values.path("shapes")
@@ -121,7 +121,7 @@ def _recommend(values: FlagValues) -> NoReturn:
         question = what_if_of(values, configuration)
         configuration, inputs = with_assumptions(configuration, _inputs(configuration, read_inputs), question)
     except _UNREADABLE as error:
-        exit_for_usage(PROGRAM, str(error))
+        exit_for_usage(program, str(error))
     now = time.time()
     with redirect_stdout(sys.stderr), no_collections():  # Output of plugins is not part of the answer.
         records = records_of(configuration, inputs, now)
@@ -146,7 +146,7 @@ def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Con
     )
 
 
-def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadInputsFor]:
+def _configuration_and_reader(values: FlagValues, program: str) -> tuple[Configuration, ReadInputsFor]:
     """Return the configuration of the file or for the one workload, and the function that reads the cluster."""
     if values.path("config") is not None and "workload" in values.given:
         raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")
@@ -155,7 +155,7 @@ def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadIn
 
         found = configuration_of_workload(values)
         for note in found.notes:
-            print(f"{PROGRAM}: {printable(note)}", file=sys.stderr)  # noqa: T201 - what a person reads
+            print(f"{program}: {printable(note)}", file=sys.stderr)  # noqa: T201 - what a person reads
         # A workload has an entry of its own, so no series name targets.
         return found.configuration, lambda configuration, _targets: found.read_inputs(configuration)
     for name in sorted(values.given):
@@ -164,7 +164,7 @@ def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadIn
             raise UsageError(f"--{name} is for --workload: with --config, `prometheus` of the file says what is asked")
     if "config" not in values.given:
         raise UsageError("--config is missing: name the configuration file, or a workload with --workload")
-    return configuration_or_exit(values)[1], partial(_read_inputs, values)
+    return configuration_or_exit(values, program)[1], partial(_read_inputs, values)
 
 
 def _inputs(configuration: Configuration, read_inputs: ReadInputsFor) -> Inputs:

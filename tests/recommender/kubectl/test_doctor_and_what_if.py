@@ -64,6 +64,25 @@ def test_what_if_does_not_accept_files_instead_of_the_cluster(plugin: Plugin, tm
     assert "unknown flag --cluster" in answered.err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["what-if", "--config=none.yaml"], "none.yaml: cannot read the file"),
+        (["what-if", "--config=."], ".: this is a folder"),
+        (["what-if", "--config=recommender.yaml", "--assume=shop/web:40"], "--assume, --without-node and --add-pods "),
+        (["doctor", "--config=none.yaml"], "none.yaml: cannot read the file"),
+    ],
+)
+def test_messages_name_the_program_that_was_called(
+    plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    configuration(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    answered = plugin.run(*words)
+    assert answered.status == 2
+    assert answered.err.startswith(f"kubectl-tidewatch: {message}")
+
+
 def put_down(plugin: Plugin) -> None:
     plugin.kubeconfig.write_text(plugin.kubeconfig.read_text().replace(plugin.server.url, "https://127.0.0.1:9"))
 
