@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Autoscaler, Observed
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, NotServedError
 from recommender.decisions.constraints.tolerance import DEFAULT_TOLERANCE_RATIO, follows
@@ -43,7 +44,7 @@ def look_at_target(
         return (unknown(name, f"reading its scale is forbidden: {e}", fix),)
     except (KubernetesError, ScaleDocumentError) as e:
         return (unknown(name, f"its scale could not be read: {e}", SEE_APISERVER),)
-    return (ok(name, f"it exists, and its scale has {replicas} replicas"),)
+    return (ok(name, f"it exists, and its scale has {count_of(replicas, 'replica')}"),)
 
 
 def _look_at_object(client: ObjectClient, path: str, name: str, namespace: str) -> Line:

@@ -85,8 +85,8 @@ class _Size:
 
     @property
     def sentence(self) -> str:
-        wanted, pods, ready = map(_text_or_unknown, (self.wanted, self.pods, self.ready))
-        return f"{wanted} wanted, {pods} pods, {ready} ready."
+        pods = "unknown pods" if self.pods is None else count_of(self.pods, "pod")
+        return f"{_text_or_unknown(self.wanted)} wanted, {pods}, {_text_or_unknown(self.ready)} ready."
 
 
 def _size(reader: Reader, kind: Resource, found: Mapping[str, Any]) -> _Size:
@@ -215,11 +215,12 @@ def _action_sentence(target: Mapping[str, Any]) -> str:
 def _answer(
     subject: str, replicas: int | None, owners: list[str], writers: list[dict[str, str | None]], *, is_certain: bool
 ) -> str:
+    wants = f"{subject} wants {'an unknown number of replicas' if replicas is None else count_of(replicas, 'replica')}"
     if owners:
-        return f"{subject} wants {_text_or_unknown(replicas)} replicas: {' and '.join(owners)} sets its size."
+        return f"{wants}: {' and '.join(owners)} sets its size."
     last = f", and {writers[-1]['manager']} wrote it last" if writers else ""
     nothing = "nothing sets its size by itself" if is_certain else "nothing that can be read sets its size"
-    return f"{subject} wants {_text_or_unknown(replicas)} replicas: {nothing}{last}."
+    return f"{wants}: {nothing}{last}."
 
 
 def _text_or_unknown(value: object) -> str:

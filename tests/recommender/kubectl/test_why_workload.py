@@ -30,6 +30,20 @@ def test_the_recommendation_shows_its_steps_and_the_binding_step(web: Plugin) ->
     assert "kube-controller-manager wrote the size by its scale" in answered.out
 
 
+@pytest.mark.parametrize(
+    ("replicas", "first", "size"),
+    [
+        (1, "deployment/web wants 1 replica: ", "1 wanted, 1 pod, 1 ready."),
+        (2, "deployment/web wants 2 replicas: ", "2 wanted, 2 pods, 2 ready."),
+    ],
+)
+def test_sizes_agree_with_their_nouns(web: Plugin, replicas: int, first: str, size: str) -> None:
+    shop.put_workload(web, replicas)
+    answered = web.why("deployment/web")
+    assert answered.out.startswith(first)
+    assert size in answered.out
+
+
 def test_an_hpa_is_the_owner(web: Plugin) -> None:
     shop.put_hpa(web, shop.pods_metric())
     shop.put_recommender(web, shop.recommendation("refused", "HorizontalPodAutoscaler shop/web"))
