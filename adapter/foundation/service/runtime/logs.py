@@ -45,8 +45,8 @@ def configure_logs(
     root.setLevel(level.upper())
     # A warning of a library would else be two lines of bare text on stderr, which no reader of JSON lines understands.
     logging.captureWarnings(capture=True)
-    # Messages of the server and the HTTP client are only useful for debugging.
-    for name in ("gunicorn.error", "urllib3", "kubernetes"):
+    # Messages of the server, the HTTP client and the plots are only useful for debugging.
+    for name in ("gunicorn.error", "urllib3", "kubernetes", "matplotlib"):
         logging.getLogger(name).setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
     # Its warning about an answer that breaks off in a header has a traceback, and repeats with each request. The client
     # that sent the request reports the failure, as a condition that begins and ends.

@@ -105,7 +105,7 @@ class TestStateLog:
 class TestConfigureLogs:
     @pytest.fixture(autouse=True)
     def restored(self) -> Iterator[None]:
-        names = ("", "gunicorn.error", "urllib3", "urllib3.connection", "kubernetes")
+        names = ("", "gunicorn.error", "urllib3", "urllib3.connection", "kubernetes", "matplotlib")
         before = [(name, logging.getLogger(name).level) for name in names]
         handlers = logging.getLogger().handlers[:]
         # Commands that earlier tests ran in this process have captured them, in a way that ended with those tests.
@@ -129,6 +129,16 @@ class TestConfigureLogs:
         configure_logs()
         logging.getLogger("a").error("there")
         assert "there" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("library", ["gunicorn.error", "urllib3.connectionpool", "matplotlib.font_manager"])
+    @pytest.mark.parametrize(("level", "logged"), [("info", False), ("debug", True)])
+    def test_what_a_library_tells_of_itself_is_logged_for_debugging_alone(
+        self, library: str, level: str, *, logged: bool
+    ) -> None:
+        stream = io.StringIO()
+        configure_logs("text", level, stream)
+        logging.getLogger(library).info("generated new fontManager")
+        assert ("generated new fontManager" in stream.getvalue()) is logged
 
     def test_a_warning_of_a_library_is_logged_like_other_lines(self) -> None:
         stream = io.StringIO()
