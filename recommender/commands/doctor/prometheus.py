@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from recommender.kinds.kind import Recommendation
 
 QUERY_SECONDS: Final = 5.0
+_CORRECT: Final = "correct the query"
+_CHECK: Final = "check that Prometheus answers at the address in `prometheus:`, and if it does, the query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def look_at_queries(configuration: Configuration, recommendation: Recommendation
         for query in queries:
             name, found = f"query/{recommendation.policy.name}/{shorten(query)}", values.value(query)
             if isinstance(found, Unknown):
-                lines.append(error(name, found.reason, "correct the query or `prometheus:`"))
+                lines.append(error(name, found.reason, _CORRECT if found.is_refused else _CHECK))
             else:
                 age = max(0.0, time.time() - found.time)
                 samples = Samples(age, values.spacing_seconds(query, found.time))

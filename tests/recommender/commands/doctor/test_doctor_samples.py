@@ -64,3 +64,21 @@ def test_samples_must_arrive_at_least_twice_within_stale_after(
     (line,) = look_at_queries(configuration, configuration.recommendations[0])
     assert line.status is status, line
     assert message in line.message
+
+
+@pytest.mark.parametrize(
+    ("load", "is_up", "fix"),
+    [
+        ("topk(load)", True, "correct the query"),
+        ("load", False, "check that Prometheus answers at the address in `prometheus:`, and if it does, the query"),
+    ],
+    ids=["refused", "no answer"],
+)
+def test_only_a_query_that_prometheus_refuses_is_certainly_wrong(
+    prometheus: ScrapedPrometheus, load: str, fix: str, *, is_up: bool
+) -> None:
+    predictive = f"predictive: {{load: '{load}', loadPerReplica: 10, horizon: 1m, maxReplicas: 9}}"
+    top = f"prometheus: {{url: '{prometheus.url if is_up else 'http://127.0.0.1:9'}'}}\n"
+    configuration = read_configuration(whole(entry("web", kind=predictive), top=top), "r.yaml")
+    (line,) = look_at_queries(configuration, configuration.recommendations[0])
+    assert (line.status, line.fix) == (CheckStatus.ERROR, fix)
