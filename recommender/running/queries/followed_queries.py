@@ -73,7 +73,8 @@ class FollowedQueries:
         found = source.value(asked.text)
         if isinstance(found, Unknown) or not math.isfinite(found.value):
             return found
-        now, before = self._clock(), self._followed.get(asked)
+        now, former = self._clock(), self._followed.get(asked)
+        before = former
         if before is not None and now - before.last_answer > WHOLE_SECONDS:
             # Another process may have led meanwhile, and have followed other values.
             before = None
@@ -82,7 +83,8 @@ class FollowedQueries:
         has_fallen = before is None or found.value < before.value
         is_whole = not has_fallen or source.has_all_series(asked.text, seconds)
         if before is None:
-            self._followed[asked] = _Followed(now, not is_whole, found.value, now)
+            # The source of a query that had answers before has only restarted: its first series may be a part.
+            self._followed[asked] = _Followed(now, former is None and not is_whole, found.value, now)
         else:
             self._followed[asked] = replace(before, value=found.value if is_whole else before.value, last_answer=now)
         if not has_fallen and young_seconds is None:

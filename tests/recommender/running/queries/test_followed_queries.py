@@ -54,7 +54,8 @@ def answers(source: Source, polls: list[tuple[float, float | None, float]]) -> l
         ([(0, 9.0, YOUNG), (10, 9.0, YOUNG), (20, 5.0, YOUNG)], [0, 10, 20], [300, 20]),
         ([(0, 9.0, YOUNG), (10, 1.0, 5), (20, 1.0, 5)], [0, 0, 0], [300, 10, 20]),
         ([(0, 9.0, YOUNG), (300, 9.0, YOUNG), (310, 5.0, YOUNG)], [0, None, 300], [300, 300]),
-        ([(0, 9.0, OLD), (3600, 10.0, 3500), (3610, 10.0, 3500)], [300, 0, 10], [300, 300]),
+        ([(0, 9.0, OLD), (3600, 10.0, 3500), (3610, 10.0, 3500)], [300, 0, None], [300, 300]),
+        ([(0, 9.0, OLD), (400, None, 405), (410, 5.0, 405), (420, 5.0, 405)], [300, None, 0, None], [300, 300]),
         ([(0, 9.0, OLD), (10, float("nan"), OLD), (20, 9.0, OLD)], [300, None, None], [300]),
     ],
     ids=[
@@ -67,6 +68,7 @@ def answers(source: Source, polls: list[tuple[float, float | None, float]]) -> l
         "such a source that has lost its series since",
         "such a source once it is old enough",
         "a former leader that leads again does not compare with what it knew then",
+        "a source that was down for longer than five minutes is not one that began with this process",
         "no number is no fall",
     ],
 )
