@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.scale_targets import has_size_in_spec
+from adapter.foundation.objects.resources import BUILT_IN
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.sources.kubernetes.client import USER_AGENT
@@ -90,10 +91,15 @@ class _Size:
 
 
 def _size(reader: Reader, kind: Resource, found: Mapping[str, Any]) -> _Size:
-    """Return the size that the object states, or its scale if it is of a kind that may have its size anywhere."""
+    """Return the size that the object states, or its scale if it is of a kind that may have its size anywhere.
+
+    The other built-in kinds, such as a DaemonSet, have no scale, and most roles have no right to ask for it.
+    """
     spec, status = found.get("spec") or {}, found.get("status") or {}
     if has_size_in_spec(kind.api_version, kind.kind):
         return _Size(spec.get("replicas"), status.get("replicas", 0), status.get("readyReplicas", 0))
+    if kind in BUILT_IN:
+        return _Size(None, None, None)
     namespace, name = found["metadata"]["namespace"], found["metadata"]["name"]
     stated = _Size(spec.get("replicas"), status.get("replicas"), status.get("readyReplicas"))
     right = AccessRight("get", kind.plural, kind.group, namespace, name, "scale")

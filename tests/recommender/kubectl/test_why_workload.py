@@ -305,3 +305,13 @@ def test_a_scale_that_may_not_be_read_is_named(web: Plugin) -> None:
     assert answered.document["missing"] == [
         "its scale: you lack the right to get fleets.odd.example.com/scale f1 in shop: ask for a role that has it"
     ]
+
+
+def test_the_scale_of_a_built_in_kind_without_one_is_not_asked(web: Plugin) -> None:
+    """The role `view` has no right to it, and it would not exist."""
+    shop.put_recommender(web)
+    agents = "/apis/apps/v1/namespaces/shop/daemonsets/agent"
+    web.answer(agents, {"metadata": {"name": "agent", "namespace": "shop"}, "spec": {}})
+    web.forbid(f"{agents}/scale")
+    answered = web.why("daemonset/agent", "-o", "json")
+    assert (answered.status, answered.document["missing"]) == (0, [])
