@@ -8,8 +8,10 @@ instant selector still finds all series for minutes, but a range lacks those of 
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
 from adapter.foundation.promql.tree import Call, all_nodes
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from recommender.running.queries.sample_times import current_selectors, selector_text
@@ -24,11 +26,16 @@ _NOW: Final = "tidewatch_now"
 """Label with the number of a selector, on the number of its series now."""
 _EARLIER: Final = "tidewatch_earlier"
 _RANGE: Final = re.compile(r"\[([0-9.]+)\]")
-_OF_TWO_SAMPLES: Final = frozenset(
-    {"delta", "deriv", "double_exponential_smoothing", "holt_winters", "idelta", "increase", "irate"}
-    | {"predict_linear", "rate"}
+_OF_TWO_SAMPLES: Final = MappingProxyType(
+    {each: each for each in ("delta", "deriv", "idelta", "increase", "irate", "rate")}
+    | dict.fromkeys(("double_exponential_smoothing", "holt_winters", "predict_linear"), "deriv")
 )
-"""Functions that return nothing for a series with a single sample in the range."""
+"""Functions that return nothing for a series with too few samples in the range, each with one that tells where.
+
+VictoriaMetrics needs one sample less, since it also uses the last one before the range, so samples are not counted.
+"""
+_LONG_RANGE_SECONDS: Final = 2 * LOOK_BACK_SECONDS
+"""If the newest sample is younger than the look-back, a range of this length has many others beside it."""
 
 
 def series_query(query: str, seconds: float) -> str:
@@ -44,9 +51,11 @@ def series_query(query: str, seconds: float) -> str:
     if any(selector.alternatives for selector in selectors):
         return ""
     calls = (node for node in all_nodes(tree) if isinstance(node, Call) and node.function in _OF_TWO_SAMPLES)
-    of_two = {argument for call in calls for argument in call.arguments}
+    functions = {argument: _OF_TWO_SAMPLES[call.function] for call in calls for argument in call.arguments}
     counted = dict.fromkeys(
-        pair for selector in selectors for pair in _counted(selector, seconds, of_two=selector in of_two)
+        pair
+        for selector in selectors
+        for pair in _counted(selector, seconds, functions.get(selector, "last_over_time"))
     )
     return " or ".join(
         part
@@ -55,23 +64,19 @@ def series_query(query: str, seconds: float) -> str:
     )
 
 
-def _counted(selector: SelectorNode, seconds: float, *, of_two: bool) -> Iterator[tuple[str, str]]:
-    """Yield the numbers of the series of a selector, now and earlier, and of those with samples in its range.
+def _counted(selector: SelectorNode, seconds: float, function: str) -> Iterator[tuple[str, str]]:
+    """Yield the numbers of the series of a selector, now and earlier, and of those with enough samples in its range.
 
-    With `of_two`, one sample is not enough. A range that had none because the server was down is compared with what an
-    instant selector found then.
+    They are enough if the function returns something. A range that had none because the server was down is compared
+    with what an instant selector found then. A long range has old samples of all series that an instant selector finds.
     """
     earlier_ones = f"count({selector_text(selector, seconds)})"
     yield f"count({selector_text(selector)})", earlier_ones
     found = _RANGE.match(selector.timing)
-    if found is None:
+    if found is None or float(found[1]) >= _LONG_RANGE_SECONDS:
         return
     now, earlier = (selector_text(selector, ago, float(found[1])) for ago in (0.0, seconds))
-    if of_two:
-        now, earlier = f"count(count_over_time({now}) > 1)", f"count(count_over_time({earlier}) > 1)"
-    else:
-        now, earlier = f"count(last_over_time({now}))", f"count(last_over_time({earlier}))"
-    yield now, f"{earlier} or {earlier_ones}"
+    yield f"count({function}({now}))", f"count({function}({earlier})) or {earlier_ones}"
 
 
 def has_all_series(counts: Iterable[Sample]) -> bool:

@@ -29,9 +29,16 @@ if TYPE_CHECKING:
             (
                 'label_replace(count(x{a="b"}), "tidewatch_now", "0", "", "") or '
                 'label_replace(count(x{a="b"} offset 300000ms), "tidewatch_earlier", "0", "", "") or '
-                'label_replace(count(count_over_time(x{a="b"}[60000ms]) > 1), "tidewatch_now", "1", "", "") or '
-                'label_replace(count(count_over_time(x{a="b"}[60000ms] offset 300000ms) > 1)'
+                'label_replace(count(rate(x{a="b"}[60000ms])), "tidewatch_now", "1", "", "") or '
+                'label_replace(count(rate(x{a="b"}[60000ms] offset 300000ms))'
                 ' or count(x{a="b"} offset 300000ms), "tidewatch_earlier", "1", "", "")'
+            ),
+        ),
+        (
+            "sum(increase(x[10m])) + sum(sum_over_time(x[30d]))",
+            (
+                'label_replace(count(x), "tidewatch_now", "0", "", "") or '
+                'label_replace(count(x offset 300000ms), "tidewatch_earlier", "0", "", "")'
             ),
         ),
         (
@@ -101,6 +108,8 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
     # The last sample is in the future, so that the series outlast the tests of this module.
     for name, oldest, newest in (("kept", 3600, -600), ("new", 100, -600), ("lost", 3600, 400)):
         lines += [f'load{{name="{name}"}} 20 {now - ago}' for ago in range(oldest, newest - 15, -15)]
+    # It ended an hour and four minutes ago, and has left a range of an hour since.
+    lines += [f'load{{name="ended"}} 20 {now - ago}' for ago in range(5400, 3840, -15)]
     # While the server was down, for two minutes or for six, no series became stale. `late` and `far` lack a second
     # sample since then, which a rate needs.
     for name, down, other in (("soon", 150, "late"), ("long", 400, "far")):
@@ -124,6 +133,7 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
         ('sum(rate(load{name=~"long|far"}[1m]))', False),
         ('sum(max_over_time(load{name=~"soon|late"}[1m]))', True),
         ('sum(max_over_time(load{name="lost"}[1m]))', False),
+        ('sum(increase(load{name=~"kept|ended"}[1h]))', True),
     ],
 )
 def test_a_prometheus_states_the_numbers(prometheus: ScrapedPrometheus, query: str, *, expected: bool) -> None:
