@@ -199,8 +199,8 @@ class LeaseElector:
             self._wait_at_least = max(self._wait_at_least, error.retry_after_seconds)
         if type(error).__name__ != self._logged_failure:
             self._logged_failure = type(error).__name__
-            if isinstance(error, ConflictError):
-                # Of all candidates that try to acquire a released Lease, only one succeeds.
+            if isinstance(error, ConflictError) and not self.is_leader():
+                # Of all candidates that try to acquire a released Lease, only one succeeds. A leader has no rivals.
                 _log.info("another process has written the Lease first", extra=self._fields())
             else:
                 _log.warning("the Lease cannot be read or renewed", extra=self._fields(error=str(error)))

@@ -119,3 +119,19 @@ def test_losing_the_race_for_a_released_lease_is_no_failure(caplog: pytest.LogCa
     elector.run(Rounds(2))  # type: ignore[arg-type]
     assert [each.message for each in caplog.records if each.levelno > logging.INFO] == []
     assert elector.holder() == "rival"
+
+
+def test_a_leader_whose_lease_others_write_logs_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """Such as another process with the same identity."""
+
+    class Disturbed(Renewals):
+        def answer(self) -> dict[str, Any]:
+            if self.fails[self.round] == "x":
+                raise ConflictError("PUT: 409 Conflict: the object has been modified", 409)
+            return super().answer()
+
+    server = Disturbed(".xx")
+    elector = LeaseElector(server, LeaseSettings(namespace="shop", name="leader", identity="leader"))  # type: ignore[arg-type]
+    elector.run(server)  # type: ignore[arg-type]
+    assert elector.is_leader()
+    assert caplog.messages.count("the Lease cannot be read or renewed") == 1
