@@ -18,6 +18,7 @@ from adapter.commands.doctor.apiservices import (
 from adapter.commands.doctor.resource_api import RESOURCE_API, judge_resource_api
 from adapter.commands.program import PROGRAM
 from adapter.foundation.reports.lines import warning
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError
 from adapter.metrics.identity.certificates.apiservices import NotThere
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class RegisteredApis:
     def look(self, name: str) -> tuple[Line, ...]:
         """Check an APIService that the adapter should serve; no line is returned for one that need not exist."""
         self._found[name] = state = look_at_apiservice(self._client, name)
-        if name in self._optional and isinstance(state, NotThere):
+        # A role that names the registered ones, such as the chart's, forbids reading another that does not exist.
+        if name in self._optional and isinstance(state, (NotThere, ForbiddenError)):
             return ()
         if self.leaves_external_to_keda and isinstance(state, Seen) and name == EXTERNAL_API:
             return (judge_external_api_of_keda(state, served=self._settings.serves_external),)

@@ -92,3 +92,11 @@ def test_the_version_that_the_hpa_controller_prefers_is_checked_where_it_is_regi
     installation.cluster.answers["/apis/custom.metrics.k8s.io/v1beta2"] = (503, {"message": "service unavailable"})
     assert {installation.lines()[name].status for name in names} == {CheckStatus.ERROR}
     assert not names & installation.lines(f"--apiservice={CUSTOM}").keys()
+
+
+def test_a_version_that_need_not_exist_and_may_not_be_read_has_no_line(installation: Installation) -> None:
+    """A role that names the registered APIServices does not even tell that another one does not exist."""
+    newer = "v1beta2.custom.metrics.k8s.io"
+    path = f"/apis/apiregistration.k8s.io/v1/apiservices/{newer}"
+    installation.cluster.answers[path] = (403, {"message": f'apiservices "{newer}" is forbidden: User "x" cannot get'})
+    assert f"apiservice/{newer}" not in installation.lines()
