@@ -154,7 +154,9 @@ def _is_long_terminating(pod: Mapping[str, Any], time: float) -> bool:
 
 
 def _longest_end_seconds(pod: Mapping[str, Any]) -> float:
-    return min(_grace_seconds(pod), LONGEST_GRACE_SECONDS) + LONG_TERMINATING_SECONDS
+    # Whoever deletes a pod may give it a longer period than its own.
+    grace = max(_grace_seconds(pod), whole(pod, "metadata", "deletionGracePeriodSeconds") or 0)
+    return min(grace, LONGEST_GRACE_SECONDS) + LONG_TERMINATING_SECONDS
 
 
 def _grace_seconds(pod: Mapping[str, Any]) -> int:
