@@ -55,7 +55,7 @@ class SizingOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What is known about a row: the pods that run its container now, and how long its usage has been measured."""
+    """The pods that run the container of a row now, and how long its usage has been measured."""
 
     number: int
     pods: tuple[PodContainer, ...]

@@ -221,9 +221,8 @@ class TestAuthorization:
             answer = harness.get(caller, VALUES)
             assert (answer.status, answer.document["reason"]) == (403, "Forbidden")
             assert answer.message == (
-                'pods.custom.metrics.k8s.io "*" is forbidden: '
-                f'User "{user}" cannot get resource "pods/requests" in API group "custom.metrics.k8s.io" '
-                'in the namespace "shop"'
+                f'pods.custom.metrics.k8s.io "*" is forbidden: User "{user}" cannot get resource "pods/requests" '
+                'in API group "custom.metrics.k8s.io" in the namespace "shop"'
             )
 
     def test_system_masters_need_no_review_with_any_credential(self, harness: Harness) -> None:

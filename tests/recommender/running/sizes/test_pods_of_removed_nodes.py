@@ -1,0 +1,84 @@
+"""How long the removal of a node waits for its pods, and for which of them it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.recommender.running.sizes.provider_harness import ProviderHarness
+
+
+@pytest.mark.parametrize(
+    ("deleted", "phrase"),
+    [("1970-01-01T00:01:00Z", ""), ("1970-01-01T00:02:00Z", "shop/dead has not ended within")],
+    ids=["long over when the removal began", "over only since then"],
+)
+def test_only_a_pod_whose_end_was_long_overdue_when_the_removal_began_is_not_waited_for_to_the_end(
+    deleted: str, phrase: str
+) -> None:
+    """The kubelet of a dead node never ends its pods, so the removal would fail for ever."""
+    harness = ProviderHarness()
+    harness.api.add_pod("dead", "n2", deletionTimestamp=deleted)
+    if not phrase:
+        harness.api.pods["dead"]["spec"]["terminationGracePeriodSeconds"] = 30
+    harness.resize(1, "n2")
+    harness.later(170)
+    assert harness.group.changes == []
+    harness.later(20)
+    assert bool(harness.group.changes) is not bool(phrase)
+    harness.later(610)
+    assert harness.api.evicted == []
+    assert [name for name, _ in harness.group.changes] == ([] if phrase else ["delete"])
+    assert [event.reason for event in harness.events] == (["RemovalFailed"] if phrase else ["NodeRemoved"])
+    assert phrase in harness.events[-1].message
+
+
+@pytest.mark.parametrize(
+    ("evicted_after", "grace"),
+    [(0, 30), (110, 30), (0, 300)],
+    ids=["terminating before", "evicted late", "deleted with a longer period than its own"],
+)
+def test_a_wall_clock_that_is_ahead_cuts_no_grace_period(evicted_after: int, grace: int) -> None:
+    harness = ProviderHarness(wall_ahead=1200.0)
+    harness.api.add_pod("web", "n2")
+    harness.api.pods["web"]["spec"]["terminationGracePeriodSeconds"] = 30
+    harness.api.budget = {"web"}
+    harness.resize(1, "n2")
+    harness.later(evicted_after)
+    # By the clock of the API server, the pod has its grace period from now on.
+    ends = datetime.fromtimestamp(harness.now + grace, UTC).isoformat()
+    harness.api.pods["web"]["metadata"] |= {"deletionTimestamp": ends, "deletionGracePeriodSeconds": grace}
+    harness.later(grace - 2)
+    assert harness.group.changes == []
+    del harness.api.pods["web"]
+    harness.later(10)
+    assert harness.group.changes == [("delete", ["n2"])]
+
+
+@pytest.mark.parametrize(
+    ("priority", "cutoff", "reason"),
+    [(-11, -10, "NodeRemoved"), (-10, -10, "RemovalFailed"), (-11, -20, "RemovalFailed")],
+)
+def test_a_pod_below_the_priority_cutoff_is_no_obstacle_to_a_removal(priority: int, cutoff: int, reason: str) -> None:
+    harness = ProviderHarness()
+    harness.rules = replace(harness.rules, expendable_pods_priority_cutoff=cutoff)
+    harness.api.add_pod("cheap", "n2", owner="")
+    harness.api.pods["cheap"]["spec"]["priority"] = priority
+    harness.resize(1, "n2")
+    harness.later(10)
+    assert [event.reason for event in harness.events] == [reason]
+    assert harness.api.evicted == (["cheap"] if reason == "NodeRemoved" else [])
+
+
+def test_a_pod_below_the_priority_cutoff_is_waited_for_no_longer_than_evictions_are_tried() -> None:
+    harness = ProviderHarness()
+    harness.api.add_pod("cheap", "n2")
+    harness.api.pods["cheap"]["spec"]["priority"] = -11
+    harness.api.budget = {"cheap"}
+    harness.resize(1, "n2")
+    harness.later(119)
+    assert harness.group.changes == []
+    harness.later(5)
+    assert harness.group.changes == [("delete", ["n2"])]
