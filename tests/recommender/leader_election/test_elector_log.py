@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from adapter.foundation.sources.kubernetes.errors import ConflictError, DeadlineError
-from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndWrites, Reply
 from recommender.leader_election.elector import LeaseElector
 from recommender.leader_election.lease_settings import LeaseSettings
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
 
 
@@ -46,11 +47,18 @@ class Answers:
         return Reply({"metadata": {"resourceVersion": "1"}, "spec": spec})
 
 
+def run_elector(server: object, stop: object, identity: str) -> LeaseElector:
+    """Return an elector that has run until the stop, with a server that has only the methods that it calls."""
+    elector = LeaseElector(
+        cast("GetsAndWrites", server), LeaseSettings(namespace="shop", name="leader", identity=identity)
+    )
+    elector.run(cast("threading.Event", stop))
+    return elector
+
+
 @pytest.mark.parametrize(("answers", "lines"), [("xxx", 1), ("xx.xx", 2), ("...", 0)])
 def test_a_follower_logs_each_outage_once(answers: str, lines: int, caplog: pytest.LogCaptureFixture) -> None:
-    settings = LeaseSettings(namespace="shop", name="leader", identity="follower")
-    elector = LeaseElector(Answers(answers), settings)  # type: ignore[arg-type]
-    elector.run(Rounds(len(answers)))  # type: ignore[arg-type]
+    run_elector(Answers(answers), Rounds(len(answers)), "follower")
     assert caplog.messages.count("the Lease cannot be read or renewed") == lines
 
 
@@ -88,9 +96,7 @@ class Renewals:
 @pytest.mark.parametrize(("answers", "lines"), [(".xxx", 1), (".x.xx.", 2), ("...", 0)])
 def test_a_leader_logs_each_outage_once_as_well(answers: str, lines: int, caplog: pytest.LogCaptureFixture) -> None:
     server = Renewals(answers)
-    settings = LeaseSettings(namespace="shop", name="leader", identity="leader")
-    elector = LeaseElector(server, settings)  # type: ignore[arg-type]
-    elector.run(server)  # type: ignore[arg-type]
+    elector = run_elector(server, server, "leader")
     assert elector.is_leader()
     assert caplog.messages.count("the Lease cannot be read or renewed") == lines
 
@@ -114,9 +120,7 @@ class Rival:
 
 def test_losing_the_race_for_a_released_lease_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    settings = LeaseSettings(namespace="shop", name="leader", identity="slower")
-    elector = LeaseElector(Rival(), settings)  # type: ignore[arg-type]
-    elector.run(Rounds(2))  # type: ignore[arg-type]
+    elector = run_elector(Rival(), Rounds(2), "slower")
     assert [each.message for each in caplog.records if each.levelno > logging.INFO] == []
     assert elector.holder() == "rival"
 
@@ -131,7 +135,6 @@ def test_a_leader_whose_lease_others_write_logs_a_failure(caplog: pytest.LogCapt
             return super().answer()
 
     server = Disturbed(".xx")
-    elector = LeaseElector(server, LeaseSettings(namespace="shop", name="leader", identity="leader"))  # type: ignore[arg-type]
-    elector.run(server)  # type: ignore[arg-type]
+    elector = run_elector(server, server, "leader")
     assert elector.is_leader()
     assert caplog.messages.count("the Lease cannot be read or renewed") == 1
