@@ -26,11 +26,9 @@ class QuerySource(Protocol):
 
     def value(self, query: str) -> Observed[float] | Unknown:
         """Return the single value of the query at present."""
-        ...
 
     def has_all_series(self, query: str, seconds: float) -> bool:
         """Return whether the query has at least the series that it had that many seconds ago, when it had some."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
