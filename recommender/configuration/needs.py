@@ -93,6 +93,20 @@ def queries_of(configuration: Configuration) -> frozenset[AskedQuery]:
     return frozenset(payers_of(configuration))
 
 
+def sizing_queries_of(configuration: Configuration) -> frozenset[AskedQuery]:
+    """Return those of the queries whose value a size follows."""
+    return frozenset(
+        _asked_query(query, each, configuration)
+        for each in configuration.recommendations
+        for query in needs_of_one(each).sizing_queries
+    )
+
+
+def _asked_query(query: str, recommendation: Recommendation, configuration: Configuration) -> AskedQuery:
+    backend = configuration.backend_of(recommendation.policy.backend)
+    return AskedQuery(query, backend, configuration.source_of(backend))
+
+
 def payers_of(configuration: Configuration) -> dict[AskedQuery, str]:
     """Return, for each query, the namespace of the first recommendation that needs it.
 
@@ -100,9 +114,8 @@ def payers_of(configuration: Configuration) -> dict[AskedQuery, str]:
     """
     found: dict[AskedQuery, str] = {}
     for each in configuration.recommendations:
-        backend = configuration.backend_of(each.policy.backend)
         for query in needs_of_one(each).queries:
-            found.setdefault(AskedQuery(query, backend, configuration.source_of(backend)), each.policy.namespace)
+            found.setdefault(_asked_query(query, each, configuration), each.policy.namespace)
     return found
 
 

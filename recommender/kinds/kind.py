@@ -106,6 +106,8 @@ class Needs:
     cluster: ClusterNeeds = field(default_factory=ClusterNeeds)
     queries: frozenset[str] = frozenset()
     """PromQL expressions with one value each, which every poll queries."""
+    sizing_queries: frozenset[str] = frozenset()
+    """Those of `queries` whose value a size follows, so that it must not lack series."""
     metrics: Mapping[str, str] = field(default_factory=dict)
     """Names of metrics that must have series in Prometheus, each with what depends on it."""
     load: str = ""

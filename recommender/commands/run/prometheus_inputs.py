@@ -9,7 +9,7 @@ from adapter.foundation.sources.prometheus.backends.backend_telemetry import Bac
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
-from recommender.configuration.needs import queries_of
+from recommender.configuration.needs import sizing_queries_of
 from recommender.running.loads.load_service import LoadService
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
 from recommender.running.queries.followed_queries import FollowedQueries
@@ -41,7 +41,7 @@ class PrometheusInputs:
         """Adopt a configuration."""
         connections = connections_of(configuration)
         self.queries.use(connections)
-        self.followed.keep(queries_of(configuration))
+        self.followed.follow(sizing_queries_of(configuration))
         self.telemetry.keep(configuration.backends)
         self.loads.use(configuration)
         self.usage.use(configuration, connections)
@@ -72,6 +72,7 @@ def prometheus_inputs(context: WorkerContext, parts: SharedServices, configurati
         UsageService(queries_of_usage, configuration.state, parts.clock),
         telemetry,
     )
+    parts.lease_metrics.on_change(found.followed.forget)
     found.use(configuration)
     return found
 

@@ -176,6 +176,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
                 objects=_vertical_autoscalers(recommendation),
             ),
             queries,
+            sizing_queries=queries,
             has_queries=bool(queries),
             config_maps={} if found is None else {(found.namespace, found.name): found.default_params},
         )

@@ -1,6 +1,7 @@
 """Queries that are sent again and again: a value that has fallen may lack series, and this is looked up.
 
-Only a fall leads to a look-up, so that a load that rises or stays costs Prometheus nothing more.
+Only a fall leads to a look-up, so that a load that rises or stays costs Prometheus nothing more. A value that lacks
+series for longer than it can hold a size is looked up less often.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from recommender.configuration.needs import AskedQuery
 
 _LEAST_SECONDS: Final = 1.0
+_COUNTED_AGAIN_SECONDS: Final = 60.0
+"""The time between two look-ups of a query that has lacked series for `WHOLE_SECONDS`."""
 
 
 class QuerySource(Protocol):
@@ -41,6 +44,15 @@ class _Followed:
     """The last value that was no fall, or that had all series."""
     last_answer: float
     """When this process had the last answer, by the monotonic clock."""
+    lacking_since: float | None = None
+    """Since when each look-up has found that series are missing, by the monotonic clock; None if none are."""
+    counted: float = -math.inf
+    """When the series were last looked up, by the monotonic clock."""
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a fall is looked up now; a size that depends on it is held for `WHOLE_SECONDS` at most."""
+        since = self.lacking_since
+        return since is None or now - since < WHOLE_SECONDS or now - self.counted >= _COUNTED_AGAIN_SECONDS
 
     def young_seconds(self, now: float) -> float | None:
         """Return for how long this process has followed a source that began young; None once that is long enough."""
@@ -54,37 +66,57 @@ class FollowedQueries:
     def __init__(
         self, source_of: Callable[[AskedQuery], QuerySource], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`source_of` returns the backend of a query."""
+        """`source_of` returns the backend of a query. No query is followed until `follow` names it."""
         self._source_of = source_of
         self._clock = clock
+        self._queries: frozenset[AskedQuery] = frozenset()
         self._followed: dict[AskedQuery, _Followed] = {}
 
-    def keep(self, queries: Collection[AskedQuery]) -> None:
-        """Forget all other queries. This may run at any time: the list is made in one step, while others are asked."""
+    def follow(self, queries: Collection[AskedQuery]) -> None:
+        """Follow these queries, and no others. This may run at any time."""
+        self._queries = frozenset(queries)
+        # The list is made in one step, while others are asked.
         for query in list(self._followed):
-            if query not in queries:
+            if query not in self._queries:
                 self._followed.pop(query, None)
 
+    def forget(self) -> None:
+        """Forget all values: another process leads, or has led. This may run at any time."""
+        # A query that is under way adds its value to the former dictionary.
+        self._followed = {}
+
     def value(self, asked: AskedQuery) -> Observed[float] | Unknown:
-        """Return the single value of the query at present, as a QueryAnswer if its series may not be complete."""
-        source = self._source_of(asked)
+        """Return the single value of the query at present.
+
+        It is a QueryAnswer if the query is followed and its series may not be complete.
+        """
+        source, followed = self._source_of(asked), self._followed
         found = source.value(asked.text)
-        if isinstance(found, Unknown) or not math.isfinite(found.value):
+        if isinstance(found, Unknown) or not math.isfinite(found.value) or asked not in self._queries:
             return found
-        now, former = self._clock(), self._followed.get(asked)
+        now, former = self._clock(), followed.get(asked)
         before = former
         if before is not None and now - before.last_answer > WHOLE_SECONDS:
-            # Another process may have led meanwhile, and have followed other values.
+            # The source of a query that had answers before has only restarted: its first series may be a part.
             before = None
         young_seconds = None if before is None else before.young_seconds(now)
         seconds = WHOLE_SECONDS if young_seconds is None else young_seconds
-        has_fallen = before is None or found.value < before.value
-        is_whole = not has_fallen or source.has_all_series(asked.text, seconds)
+        if before is not None and found.value >= before.value:
+            followed[asked] = replace(before, value=found.value, last_answer=now, lacking_since=None)
+            return found if young_seconds is None else QueryAnswer(found.value, found.time, whole_seconds=seconds)
+        is_due = before is None or before.is_due(now)
+        is_whole = is_due and source.has_all_series(asked.text, seconds)
         if before is None:
-            # The source of a query that had answers before has only restarted: its first series may be a part.
-            self._followed[asked] = _Followed(now, former is None and not is_whole, found.value, now)
+            began_young = former is None and not is_whole
+            followed[asked] = _Followed(now, began_young, found.value, now)
         else:
-            self._followed[asked] = replace(before, value=found.value if is_whole else before.value, last_answer=now)
-        if not has_fallen and young_seconds is None:
-            return found
+            followed[asked] = _after_fall(before, found.value, now, is_due=is_due, is_whole=is_whole)
         return QueryAnswer(found.value, found.time, whole_seconds=seconds if is_whole else 0.0)
+
+
+def _after_fall(before: _Followed, value: float, now: float, *, is_due: bool, is_whole: bool) -> _Followed:
+    """Return what is known after a smaller value, whose series were looked up if that was due."""
+    if is_whole:
+        return replace(before, value=value, last_answer=now, lacking_since=None, counted=now)
+    since = now if before.lacking_since is None else before.lacking_since
+    return replace(before, last_answer=now, lacking_since=since, counted=now if is_due else before.counted)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.cluster.values.state import ClusterNeeds
-from recommender.configuration.needs import needs_of, needs_of_one, queries_of
+from recommender.configuration.needs import needs_of, needs_of_one, queries_of, sizing_queries_of
 from recommender.configuration.reading import read_configuration
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from tests.recommender.configuration.files import TARGET, entry, problems_of, whole
@@ -128,6 +128,12 @@ def test_only_queries_with_one_value_are_sent_in_each_poll() -> None:
     kind = f"predictive: {{{RUNNING}, freezeUnless: up, connections: {{limit: 1, metric: pods}}}}"
     assert {each.text for each in queries_of(accepted(entry("a", kind=kind)))} == {"up"}
     assert queries_of(accepted(entry("a", kind=LEAST))) == frozenset()
+
+
+def test_only_queries_that_a_size_follows_must_not_lack_series() -> None:
+    frozen = entry("a", kind=f"predictive: {{{RUNNING}, freezeUnless: up}}")
+    driven = entry("b", kind="proportional: {drivers: {query: {expr: sum(load), perReplica: 1}}}")
+    assert {each.text for each in sizing_queries_of(accepted(frozen, driven))} == {"sum(load)"}
 
 
 @pytest.mark.parametrize(

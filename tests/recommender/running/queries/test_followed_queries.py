@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import pytest
@@ -33,9 +34,16 @@ class Source:
         return self.now - seconds >= self.since
 
 
+def following(source: Source, *queries: AskedQuery) -> FollowedQueries:
+    """Return the answers of the source, with these queries followed."""
+    found = FollowedQueries(lambda _asked: source, clock=lambda: source.now)
+    found.follow(queries)
+    return found
+
+
 def answers(source: Source, polls: list[tuple[float, float | None, float]]) -> list[float | None]:
     """Return `whole_seconds` at each poll, None where there is none; a poll is a time, a value, and a new `since`."""
-    followed = FollowedQueries(lambda _asked: source, clock=lambda: source.now)
+    followed = following(source, ASKED)
     found: list[float | None] = []
     for source.now, source.answer, source.since in polls:
         answer = followed.value(ASKED)
@@ -79,30 +87,93 @@ def test_a_fall_says_for_how_long_the_series_have_been_there(
     assert (answers(source, polls), source.looked_up) == (whole_seconds, looked_up)
 
 
+def test_a_query_that_is_not_followed_costs_no_look_up() -> None:
+    source = Source(OLD, answer=9.0)
+    followed = following(source, AskedQuery("sum(other)"))
+    assert [followed.value(ASKED) for source.answer in (9.0, 1.0)] == [Observed(9.0, AT), Observed(1.0, AT)]
+    assert not source.looked_up
+
+
 def test_a_query_that_is_followed_no_more_is_forgotten() -> None:
     source = Source(OLD, answer=9.0)
-    followed = FollowedQueries(lambda _asked: source, clock=lambda: source.now)
+    followed = following(source, ASKED)
     followed.value(ASKED)
-    followed.keep(())
+    followed.follow(())
+    followed.follow({ASKED})
+    followed.value(ASKED)
+    assert source.looked_up == [300, 300]
+
+
+def test_a_series_that_is_missing_for_good_is_looked_up_once_a_minute_after_five_minutes() -> None:
+    source = Source(OLD, answer=9.0)
+    followed = following(source, ASKED)
+    followed.value(ASKED)
+    source.since, source.answer = math.inf, 1.0
+    counts = []
+    for source.now in range(10, 911, 10):
+        answer = followed.value(ASKED)
+        assert isinstance(answer, QueryAnswer)
+        assert answer.whole_seconds == 0
+        counts.append(len(source.looked_up))
+    until_the_end_of_a_hold, afterwards = counts[29] - 1, counts[-1] - counts[29]
+    assert (until_the_end_of_a_hold, afterwards) == (30, 10)
+
+
+def test_a_fall_after_a_recovery_is_looked_up_at_once() -> None:
+    source = Source(OLD, answer=9.0)
+    followed = following(source, ASKED)
+    followed.value(ASKED)
+    for source.now, source.answer, source.since in ((10, 1.0, math.inf), (310, 1.0, math.inf), (320, 9.0, OLD)):
+        followed.value(ASKED)
+    source.looked_up.clear()
+    source.now, source.answer, source.since = 330, 1.0, math.inf
+    assert followed.value(ASKED) == QueryAnswer(1.0, AT, whole_seconds=0.0)
+    assert source.looked_up == [300]
+
+
+def test_a_leader_that_leads_again_does_not_compare_with_the_value_that_it_knew_before() -> None:
+    source = Source(OLD, answer=9.0)
+    followed = following(source, ASKED)
+    followed.value(ASKED)
+    followed.forget()
+    source.now, source.answer, source.since = 60, 10.0, 55
+    assert followed.value(ASKED) == QueryAnswer(10.0, AT, whole_seconds=0.0)
+
+
+def test_an_answer_that_was_under_way_when_the_leadership_ended_is_forgotten_too() -> None:
+    @dataclass
+    class Slow(Source):
+        def value(self, query: str) -> Observed[float] | Unknown:
+            if not self.looked_up:
+                followed.forget()
+            return super().value(query)
+
+    source = Slow(OLD, answer=9.0)
+    followed = following(source, ASKED)
+    followed.value(ASKED)
     followed.value(ASKED)
     assert source.looked_up == [300, 300]
 
 
 def test_queries_may_be_asked_while_others_are_forgotten() -> None:
     source = Source(OLD, answer=9.0)
-    followed = FollowedQueries(lambda _asked: source, clock=lambda: source.now)
 
-    class Kept(frozenset[AskedQuery]):
-        """The queries that are kept; another thread asks one of them while the kept ones are looked at."""
+    class Told(AskedQuery):
+        """A query during whose comparison another thread asks a new one."""
 
-        def __contains__(self, query: object) -> bool:
-            followed.value(new)
-            return super().__contains__(query)
+        def __hash__(self) -> int:
+            if asking:
+                followed.value(asking.pop())
+            return super().__hash__()
 
-    new = AskedQuery("sum(new)")
-    followed.value(ASKED)
-    followed.value(AskedQuery("sum(old)"))
-    followed.keep(Kept({ASKED, new}))
+    asking: list[AskedQuery] = []
+    new, told, old = AskedQuery("sum(new)"), Told("sum(told)"), AskedQuery("sum(old)")
+    followed, kept = following(source, ASKED, told, old, new), frozenset({ASKED, told, new})
+    for query in (ASKED, told, old):
+        followed.value(query)
+    asking.append(new)
+    followed.follow(kept)
+    assert not asking
     source.looked_up.clear()
     assert [followed.value(each) for each in (ASKED, new)] == [Observed(9.0, AT)] * 2
     assert not source.looked_up
