@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.node_counts import NodeCounts
-    from adapter.foundation.cluster.values.state import Observed
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
 
@@ -147,13 +146,13 @@ class _Calculator:
         )
         if mode is None and not settings.drivers:
             return calculation
-        return self._with_replicas(calculation, drivers, facts.answers, memory, now)
+        return self._with_replicas(calculation, drivers, facts, memory, now)
 
     def _with_replicas(
         self,
         calculation: Calculation,
         drivers: Drivers,
-        answers: Sequence[Observed[float]],
+        facts: Facts,
         memory: Memory,
         now: float,
     ) -> Calculation:
@@ -166,9 +165,9 @@ class _Calculator:
             trail.hold(rungs, ratio)
         trail.limit(steps.limits)
         self._keep_quiet(trail, memory, now)
-        last = None if memory.last is None else memory.last.replicas
-        is_first = own.is_first_process or (memory.last is None and bool(answers))
-        since = partial_since(answers, own.partial_since, now, is_first_process=is_first)
+        last = facts.current_size if memory.last is None else memory.last.replicas
+        is_first = own.is_first_process or (memory.last is None and bool(facts.answers))
+        since = partial_since(facts.answers, own.partial_since, now, is_first_process=is_first)
         hold = keep_size(trail, since, last, now)
         if hold:
             rungs = {driver: max(value, own.rungs.get(driver, value)) for driver, value in rungs.items()}

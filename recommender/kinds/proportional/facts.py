@@ -82,6 +82,12 @@ class Facts:
         """The time of the oldest fact that was read (`times.oldest`), in Unix seconds."""
         return oldest_time(self._times, self._now)
 
+    @property
+    def current_size(self) -> int | None:
+        """The number of replicas of the target; None if it is not known, or if there is no target or more than one."""
+        states = [each.value for each in self._inputs.targets.values() if isinstance(each, Observed)]
+        return states[0].replicas if len(states) == 1 and states[0] is not None else None
+
     def nodes(self, node_filter: NodeFilter, selector: Selector) -> NodeCounts:
         """Return the counts of the nodes that pass the filter."""
         fact = unless_doubted("nodes", self._inputs.cluster.nodes, self.known)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from recommender.decisions.limits import SizeTrail
 
 STEP: Final = "missingSeries"
+SCRAPED_SECONDS: Final = 60.0
+"""The time in which a source that has just started scrapes all of its targets once: the default interval of
+Prometheus."""
 
 
 def partial_since(
@@ -24,13 +27,13 @@ def partial_since(
     """Return since when a query may lack series, in Unix seconds; None if it lacks none.
 
     `since` is that of the last decision. `is_first_process` says whether no earlier process decided a size: then the
-    series that the query had at its first answer are all of them.
+    series that the query had at its first answer are all of them, unless others came within `SCRAPED_SECONDS`.
     """
     whole_seconds = min((each.whole_seconds for each in answers if isinstance(each, QueryAnswer)), default=None)
     if whole_seconds is None:
         # A value that has not fallen does not show that the first answers of this process were complete.
         return since if since is not None and now - since < WHOLE_SECONDS else None
-    if whole_seconds >= WHOLE_SECONDS or (is_first_process and whole_seconds > 0):
+    if whole_seconds >= WHOLE_SECONDS or (is_first_process and whole_seconds >= SCRAPED_SECONDS):
         return None
     return now if since is None else since
 

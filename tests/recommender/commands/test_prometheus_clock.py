@@ -76,7 +76,7 @@ def test_no_size_follows_a_clock_that_is_an_hour_off_until_it_is_corrected(tmp_p
         put_nodes(server, 3)
         with recommending(tmp_path, proxy.url, server) as recommender:
             until(partial(has_size, server, 5), SECONDS)
-            for seconds, problem, wrong, right in ((3600.0, "behind", 900, 7), (-3600.0, "ahead of", 100, 6)):
+            for seconds, problem, wrong, right in ((3600.0, "behind", 900, 7), (-3600.0, "ahead of", 100, 8)):
                 proxy.seconds_ahead = seconds
                 prometheus.publish(connections(wrong), seen=f"connections == {wrong}")
                 before, sent = replicas_of(server), len(proxy.requests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -9,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.state import ClusterState, CountQuery, Observed, Unknown
-from recommender.decisions.inputs import Inputs, QueryAnswer
+from recommender.decisions.inputs import Inputs, QueryAnswer, TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import RecommendationPolicy
-from recommender.decisions.record import Status
+from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.parameters import Driver, DriverQuery, ProportionalSettings
 from recommender.running.memory.memory_document import decode_memory, encode_memory
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 START: Final = 1_800_000_000.0
 POLICY: Final = RecommendationPolicy("web", "proportional", stale_after_seconds=60.0)
+TARGET: Final = TargetReference("apps/v1", "Deployment", "shop", "web")
+TARGETED: Final = replace(POLICY, targets=(TARGET,))
 QUERY: Final = Driver("query", DriverQuery("sum(load)"), per_replica=10)
 PODS: Final = Driver("pods", CountQuery("pods"), per_replica=10)
 SETTINGS: Final = ProportionalSettings(drivers=(QUERY,))
@@ -73,13 +76,13 @@ def inputs(value: float | Unknown, whole_seconds: float | None, pods: int | Unkn
         ([(0, 100.0, 300), (10, NO_ANSWER, None), (20, 10.0, 0)], [10, 10, 10]),
         ([(0, 100.0, 300), (90, NO_ANSWER, None), (100, 10.0, 0), (400, 10.0, 0)], [10, None, 10, 1]),
         ([(0, 100.0, 300), (10, NO_ANSWER, None), (20, 10.0, 300)], [10, 10, 1]),
-        ([(0, 100.0, 0), (10, 10.0, 10)], [10, 1]),
+        ([(0, 100.0, 0), (50, 10.0, 50), (60, 10.0, 60)], [10, 10, 1]),
         ([(0, 100.0, 0), (60, 100.0, 60), (120, 10.0, 0), (130, 10.0, 0), (420, 10.0, None)], [10, 10, 10, 10, 1]),
         ([(0, 100.0, 0), (60, 100.0, 60), (120, 10.0, 0), (130, 20.0, 130)], [10, 10, 10, 2]),
         ([(0, 100.0, 300), (10, None, None), (20, 10.0, 300)], [10, 1]),
         ([(0, 100.0, 300), (10, None, None), (20, 10.0, 0), (30, 20.0, 10), (320, 20.0, None)], [10, 10, 10, 2]),
         ([(0, 100.0, 300), (10, None, None), (20, NO_ANSWER, None), (30, 10.0, 10)], [10, 10, 10]),
-        ([(0, NO_ANSWER, None), (10, 100.0, 0), (20, 10.0, 10)], [None, 10, 1]),
+        ([(0, NO_ANSWER, None), (10, 100.0, 0), (70, 10.0, 60)], [None, 10, 1]),
         ([(0, 100.0, 300), (10, 10.0, 0), (400, 10.0, 0), (410, 50.0, None), (420, 10.0, 0)], [10, 10, 1, 5, 5]),
         ([(0, 100.0, 300), (10, 10.0, 0), (-900, 10.0, 0), (-600, 10.0, 0)], [10, 10, 10, 1]),
     ],
@@ -92,7 +95,7 @@ def inputs(value: float | Unknown, whole_seconds: float | None, pods: int | Unkn
         "a fall that lacks series, after polls without an answer",
         "the same after longer than staleAfter",
         "a fall with all series after polls without an answer",
-        "a source that is as young as the recommender",
+        "a source that is as young as the recommender, once a minute has passed",
         "such a source that loses its series",
         "the same until they are back",
         "a restart of the recommender alone",
@@ -116,6 +119,41 @@ def test_a_kept_size_says_why_and_until_when() -> None:
         "10 is kept, and not reduced to 1, until 2027-01-15T08:05:20Z at the latest: the query has fewer series than "
         "before, or had none 300 s before, or Prometheus did not say how many, so its value may be a part of the load"
     )
+
+
+@pytest.mark.parametrize(
+    ("current", "seen", "replicas"),
+    [
+        (10, [(0, 10.0, 0), (10, 20.0, 10), (50, 20.0, 50), (60, 20.0, 60)], [10, 10, 10, 2]),
+        (10, [(0, 10.0, 300)], [1]),
+        (10, [(0, 10.0, 0), (10, 120.0, 10)], [10, 12]),
+        (10, [(0, 10.0, 0), (300, 10.0, 0)], [10, 1]),
+        (1, [(0, 100.0, 0)], [10]),
+        (0, [(0, 100.0, 0)], [10]),
+        (None, [(0, 10.0, 0)], [1]),
+    ],
+    ids=[
+        "a source that has just started",
+        "a source that had all series five minutes before",
+        "a rise",
+        "series that never come back",
+        "a smaller size",
+        "a target without replicas",
+        "a target that does not exist",
+    ],
+)
+def test_without_a_memory_a_sum_that_may_lack_series_does_not_shrink_the_current_size(
+    current: int | None, seen: list[tuple[float, float, float]], replicas: list[int]
+) -> None:
+    memory, found = Memory(), []
+    for seconds, value, whole_seconds in seen:
+        now = START + seconds
+        state = None if current is None else TargetState(current)
+        facts = replace(inputs(value, whole_seconds, 0, now), targets={TARGET: Observed(state, now)})
+        decision = decide(TARGETED, calculate_proportional(SETTINGS), facts, memory, now)
+        memory = decision.memory
+        found.append(decision.record.replicas)
+    assert found == replicas
 
 
 def test_missing_series_outlast_an_api_server_that_does_not_answer() -> None:
