@@ -225,7 +225,7 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
     except MissingProgramError as error:
         reason, remedy = str(error), error.hint
     except OSError as error:
-        reason = f"{error.strerror}: {error.filename}"
+        reason = str(error.strerror) if source.endswith(f" {error.filename}") else f"{error.strerror}: {error.filename}"
     except YAMLError as error:
         # One about a character has no mark.
         mark = getattr(error, "problem_mark", None)

@@ -33,11 +33,18 @@ class LimitedProgram(subprocess.Popen[str]):
     """A program that is killed when its time is over; without a terminal, its children are killed with it."""
 
     def __init__(self, args: list[str], **options: Any) -> None:  # noqa: ANN401 - passed on as they are
+        from kubernetes.config import ConfigException  # noqa: PLC0415 - loaded with a kubeconfig of this kind alone
+
         self._name = args[0]
         # The package tells the program that it may ask if standard output is a terminal; kubectl, if standard input is.
         self._has_terminal = any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
         # A process group of its own could not read from the terminal, nor from /dev/tty.
-        super().__init__(args, process_group=None if self._has_terminal else 0, **options)
+        try:
+            super().__init__(args, process_group=None if self._has_terminal else 0, **options)
+        except FileNotFoundError as error:
+            # The system names the program also if it is there, and what would run it is not.
+            missing = "it, or the interpreter that its first line names, does not exist"
+            raise ConfigException(f"{error.filename} cannot be started: {missing}") from None
 
     def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:  # noqa: A002
         """Return what the program writes until it ends; raises ConfigException if its time is over before."""

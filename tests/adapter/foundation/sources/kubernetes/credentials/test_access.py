@@ -350,8 +350,9 @@ class TestConfiguration:
         else:
             path.touch()
             os.truncate(path, 17 << 20)
-        with pytest.raises(ConfigurationError, match=r"is not a regular file|larger than 16 MiB"):
+        with pytest.raises(ConfigurationError, match=r"is not a regular file|larger than 16 MiB") as caught:
             KubernetesClient(from_kubeconfig(str(path)))
+        assert str(caught.value).count(str(path)) == 1
         assert context_namespace(str(path), None) == "default"
 
     @pytest.mark.parametrize("name", ["/dev/fd/{reader}", "{folder}/link"])

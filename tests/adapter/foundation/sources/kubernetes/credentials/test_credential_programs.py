@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,16 @@ def test_a_program_that_does_not_end_is_killed_with_its_children(
         KubernetesClient(from_kubeconfig(str(config)))
     assert hanging.has_started()
     until(hanging.has_ended)
+
+
+def test_a_program_without_its_interpreter_is_not_said_to_be_missing(server: FakeApiServer, tmp_path: Path) -> None:
+    program = tmp_path / "login"
+    program.write_text("#!/no/interpreter\n")
+    program.chmod(0o755)
+    config = server.kubeconfig(tmp_path / "config", user=program_of(str(program)))
+    expected = f"{program} cannot be started: it, or the interpreter that its first line names, does not exist"
+    with pytest.raises(ConfigurationError, match=re.escape(expected)):
+        KubernetesClient(from_kubeconfig(str(config)))
 
 
 @pytest.mark.parametrize(
