@@ -84,6 +84,8 @@ class TargetOutcome:
     value."""
     has_failed: bool = False
     """Whether the last scale call failed, so that the size is not written yet; `message` says why."""
+    is_awaited: bool = False
+    """Whether it is still looked up if something owns the size, which is no fault."""
 
 
 class Details(Protocol):

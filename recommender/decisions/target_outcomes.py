@@ -58,7 +58,7 @@ def _outcome(
         needs_no_write = replicas == current and (refusal.permits_equal_size or refusal.owner is None)
         is_idle = refusal.is_awaited or needs_no_write
         action = TargetAction.NONE if is_idle else TargetAction.REFUSED
-        return TargetOutcome(target, current, action, refusal.owner, refusal.message)
+        return TargetOutcome(target, current, action, refusal.owner, refusal.message, is_awaited=refusal.is_awaited)
     if state is None:
         # All other unknown facts about a target lead to a refusal.
         return TargetOutcome(target, None, published, message=absence)

@@ -27,7 +27,7 @@ from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.proportional.decisions import OneDecision
 from recommender.commands.proportional.poll_state import PollState
 from recommender.commands.proportional.watches import ProportionalWatches
-from recommender.decisions.record import Record, TargetAction
+from recommender.decisions.record import Record, TargetAction, TargetOutcome
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.table import kind_of
 from recommender.leader_election.lease_events import LeaseMetrics
@@ -70,13 +70,20 @@ class TargetNotes:
         self._said: dict[str, str] = {}
 
     def log_notes(self, records: Sequence[Record]) -> None:
-        """Log the notes in the records of a poll, except refusals, which are logged with the decision."""
+        """Log the notes in the records of a poll, except refusals, which are logged with the decision.
+
+        What is still looked up, as the HPAs are at the start, is no note yet.
+        """
         outcomes = [outcome for record in records for outcome in record.targets]
-        notes = {str(each.target): each.message for each in outcomes if each.action is not TargetAction.REFUSED}
+        notes = {str(each.target): each.message for each in outcomes if _has_note(each)}
         for target, note in notes.items():
             if note and self._said.get(target) != note:
                 _log.warning("%s: %s", target, note)
         self._said |= notes
+
+
+def _has_note(outcome: TargetOutcome) -> bool:
+    return not outcome.is_awaited and outcome.action is not TargetAction.REFUSED
 
 
 _LOOK_UP_THREADS: Final = (2, 1)

@@ -203,6 +203,8 @@ class _Parallel(Generic[K, T]):
         """Lookups that must not delay other decisions: those of objects, and all if there are several backends."""
         self._earlier: dict[K, Observed[T] | Unknown] = {}
         """Answers of lookups in `_apart` that came too late for their poll."""
+        self._failures: dict[K, Unknown] = {}
+        """Why the previous lookup failed, which says more about a server that hangs than that the next one is late."""
 
     def start(self, keys: Collection[K], payer: Callable[[K], str] = lambda _: "", *, are_apart: bool = False) -> None:
         self._apart = frozenset(
@@ -251,11 +253,14 @@ class _Parallel(Generic[K, T]):
                 found[key] = under_way.result
                 self._earlier.pop(key, None)
             else:
-                found[key] = self._earlier.get(key, self._late)
+                found[key] = self._earlier.get(key) or self._failures.get(key, self._late)
         done = {key: each for key, each in self._under_way.items() if each.done.is_set()}
         self._slow = frozenset(key for key in self._slow if key not in done and key in keys) | frozenset(
             key for key, each in done.items() if each.seconds > SLOW_SECONDS
         )
+        self._failures = {key: why for key, why in self._failures.items() if key in keys and key not in done} | {
+            key: each.result for key, each in done.items() if isinstance(each.result, Unknown)
+        }
         # A lookup that is no longer wanted is forgotten, too, once it is done.
         self._under_way = {key: each for key, each in self._under_way.items() if key not in done}
         return found

@@ -67,6 +67,22 @@ def test_a_late_answer_is_unknown_and_the_others_are_available(queries: Queries)
     assert inputs.queries["slow"] == Unknown("the query has not been answered yet")
 
 
+def test_a_late_answer_is_unknown_for_the_reason_of_the_failure_before_it(queries: Queries) -> None:
+    failed, [slow] = Unknown("Prometheus did not answer within 5 s"), [AskedQuery("slow")]
+    answers = iter([failed, queries, Observed(4.0, 1.0), queries])
+
+    def query(asked: AskedQuery) -> Observed[float] | Unknown:
+        answer = next(answers)
+        return answer(asked) if isinstance(answer, Queries) else answer
+
+    under_test, wanted = gatherer(query), LookUps(queries=frozenset({slow}))
+    assert [under_test.gather(wanted, SOON).queries["slow"] for _ in range(3)] == [failed] * 3
+    queries.released.set()
+    assert [under_test.gather(wanted, SOON).queries["slow"] for _ in range(2)] == [Observed(4.0, 1.0)] * 2
+    queries.released.clear()
+    assert under_test.gather(wanted, SOON).queries["slow"] == Unknown("the query has not been answered yet")
+
+
 def test_a_lookup_is_not_sent_again_while_it_is_in_progress(queries: Queries) -> None:
     under_test = gatherer(queries)
     for _ in range(3):
