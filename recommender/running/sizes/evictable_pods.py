@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from adapter.foundation.cluster.facts.objects import FactError, time_of
+from adapter.foundation.cluster.facts.pod_constraints import tolerations_of
 from adapter.foundation.cluster.values.constraints import LocalVolume
 from adapter.foundation.cluster.values.state import ENDED_PHASES, ControllerReference
 from recommender.kinds.cluster_size.node_groups.fields import items, text, texts, whole
+from recommender.kinds.cluster_size.predicates.node_only_filters import CORDON_TAINT
+from recommender.kinds.cluster_size.predicates.taint_toleration import is_tolerated
 from recommender.kinds.cluster_size.scale_down.annotations import DAEMON_SET_POD, MIRROR_POD, SAFE_TO_EVICT
 from recommender.kinds.cluster_size.scale_down.drainability import is_replicated, lost_volume
 from recommender.kinds.cluster_size.scale_down.pod_kinds import LONG_TERMINATING_SECONDS
+from recommender.running.sizes.removal_marks import removal_taint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -59,9 +65,13 @@ def leaving_pods(
     ]
 
 
-def pods_to_evict(pods: Iterable[Mapping[str, Any]]) -> tuple[EvictedPod, ...]:
-    """Return the leaving pods of a node, as they are evicted."""
-    return tuple(map(_evicted_pod, pods))
+def pods_to_evict(pods: Iterable[Mapping[str, Any]], since: float) -> tuple[EvictedPod, ...]:
+    """Return the leaving pods of a node whose removal began at `since`, in Unix seconds, as they are evicted.
+
+    A pod that has come while pods were leaving, because it tolerates the removal, would come back to the drained node
+    after each eviction. As in Cluster Autoscaler, it ends with the node.
+    """
+    return tuple(_evicted_pod(pod) for pod in pods if not _has_come_back(pod, since))
 
 
 def obstacle_to(pods: Iterable[Mapping[str, Any]], settings: ClusterSizeSettings) -> str:
@@ -151,6 +161,18 @@ def _is_long_terminating(pod: Mapping[str, Any], time: float) -> bool:
     except FactError:
         return False
     return ends + (_grace_seconds(pod) if grace is None else grace) + LONG_TERMINATING_SECONDS < time
+
+
+def _has_come_back(pod: Mapping[str, Any], since: float) -> bool:
+    """Return whether the pod was made while others left its node, and is there because it tolerates the removal."""
+    try:
+        created = time_of("creationTimestamp", text(pod, "metadata", "creationTimestamp"))
+        tolerations = tolerations_of(msgspec.json.encode(items(pod, "spec", "tolerations")))
+    except FactError:
+        return False
+    return since < created < since + EVICTION_SECONDS + LONGEST_GRACE_SECONDS and all(
+        is_tolerated(taint, tolerations) for taint in (CORDON_TAINT, removal_taint(since))
+    )
 
 
 def _longest_end_seconds(pod: Mapping[str, Any]) -> float:

@@ -175,7 +175,7 @@ class NodeRemovals:
         settings, waited = self.rules(mark), self._times.seconds_since(name, mark.since)
         pods = leaving_pods(self._pods(name), settings, mark.since, waited)
         obstacle = self.stopped(mark) or obstacle_to(pods, settings)
-        left = pods_to_evict(pods)
+        left = pods_to_evict(pods, mark.since)
         is_ready = not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
         self._whole.note(name, is_drained=is_ready and not obstacle)
         obstacle = obstacle or self._whole.obstacle(mark, waited)
@@ -197,7 +197,14 @@ class NodeRemovals:
         return tuple(pod for pod in items_of_list(_PODS, document, "Pod") if text(pod, "spec", "nodeName") == node)
 
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
-        """Evict pods that are not terminating yet, within their disruption budgets; give up after a while."""
+        """Evict pods that are not terminating yet, within their disruption budgets; give up after a while.
+
+        No pod is evicted that could not end before that, as after a long time without a process that may write.
+        """
+        late = [pod for pod in pods if not pod.is_terminating and waited + pod.grace_seconds > _ENDING_SECONDS]
+        if late:
+            self._roll_back(node, f"{late[0]} was not evicted within {waited:.0f} s, and it is too late for that now")
+            return
         refusals: list[str] = []
         for pod in pods:
             # Many evictions take longer than the Lease may last.

@@ -6,10 +6,13 @@ The node is cordoned and has the taint of Cluster Autoscaler, which load balance
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import msgspec
 
+from adapter.foundation.cluster.values.constraints import TaintEffect
+from adapter.foundation.cluster.values.state import Taint
 from adapter.foundation.objects.decoders import decoder_of
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
@@ -70,9 +73,14 @@ def deletions_since(time: float, mark: RemovalMark, others: Iterable[RemovalMark
     )
 
 
+def removal_taint(since: float) -> Taint:
+    """Return the taint of a node whose removal began at a time in Unix seconds."""
+    return Taint(TO_BE_DELETED_TAINT, str(int(since)), TaintEffect.NO_SCHEDULE)
+
+
 def marked_node(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:
     """Return the Node with the mark: cordoned, tainted and annotated."""
-    taint = {"key": TO_BE_DELETED_TAINT, "value": str(int(mark.since)), "effect": "NoSchedule"}
+    taint = asdict(removal_taint(mark.since))
     annotations = {**texts(node, "metadata", "annotations"), REMOVAL: msgspec.json.encode(mark).decode()}
     annotations.pop(FAILED_REMOVAL, None)
     spec = {**section(node, "spec"), "unschedulable": True, "taints": [*_other_taints(node), taint]}

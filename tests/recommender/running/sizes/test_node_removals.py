@@ -318,7 +318,7 @@ def test_a_process_that_loses_the_lease_between_two_evictions_sends_no_more() ->
         return evict(collection, document, seconds=seconds)
 
     harness.api.create = lose_the_lease  # type: ignore[method-assign]
-    harness.later(300)
+    harness.later(100)
     assert (len(harness.api.evicted), harness.is_cordoned("n2"), harness.events) == (1, True, [])
     harness.api.create = evict  # type: ignore[method-assign]
     harness.permits = True

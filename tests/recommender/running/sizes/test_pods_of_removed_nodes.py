@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @pytest.mark.parametrize(
@@ -82,3 +87,70 @@ def test_a_pod_below_the_priority_cutoff_is_waited_for_no_longer_than_evictions_
     assert harness.group.changes == []
     harness.later(5)
     assert harness.group.changes == [("delete", ["n2"])]
+
+
+@pytest.mark.parametrize(("away_seconds", "grace", "reason"), [(700, 30, "NodeRemoved"), (700, 60, ""), (200, 600, "")])
+def test_no_pod_is_evicted_too_late_for_its_end_to_be_waited_for(away_seconds: int, grace: int, reason: str) -> None:
+    harness = ProviderHarness()
+    harness.api.add_pod("web", "n2")
+    harness.api.pods["web"]["spec"]["terminationGracePeriodSeconds"] = grace
+    harness.resize(1, "n2")
+    harness.permits = False
+    harness.later(away_seconds)
+    harness.permits = True
+    harness.begin()
+    harness.later(10)
+    assert harness.api.evicted == (["web"] if reason else [])
+    assert [event.reason for event in harness.events] == [reason or "RemovalFailed"]
+    assert harness.is_usable("n2") is not bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("tolerated", "is_awaited"),
+    [("", False), ("node.kubernetes.io/unschedulable", True)],
+    ids=["everything", "the cordon alone"],
+)
+def test_a_pod_that_returns_to_the_node_since_it_tolerates_the_removal_ends_with_the_node(
+    tolerated: str, *, is_awaited: bool
+) -> None:
+    harness = ProviderHarness()
+    harness.api.add_pod("operator", "n2", creationTimestamp="1970-01-01T00:00:00Z")
+    harness.api.pods["operator"]["spec"]["tolerations"] = [{"key": tolerated, "operator": "Exists"}]
+    evict = harness.api.create
+
+    def return_to_the_node(
+        collection: str, document: Mapping[str, Any], *, seconds: float | None = None
+    ) -> dict[str, Any]:
+        pod = copy.deepcopy(harness.api.pods["operator"])
+        answer = evict(collection, document, seconds=seconds)
+        pod["metadata"]["creationTimestamp"] = datetime.fromtimestamp(harness.now + 1.0, UTC).isoformat()
+        harness.api.pods["operator"] = pod
+        return answer
+
+    harness.api.create = return_to_the_node  # type: ignore[method-assign]
+    harness.resize(1, "n2")
+    harness.later(10)
+    assert (harness.api.evicted == ["operator"]) is not is_awaited
+    assert harness.group.changes == ([] if is_awaited else [("delete", ["n2"])])
+
+
+def test_a_pod_that_comes_to_the_node_and_must_not_be_moved_ends_the_removal_even_if_it_tolerates_it() -> None:
+    harness = ProviderHarness()
+    harness.resize(1, "n2")
+    harness.api.add_pod("alone", "n2", owner="", creationTimestamp="1970-01-01T01:00:00Z")
+    harness.api.pods["alone"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    harness.later(10)
+    assert (harness.is_usable("n2"), harness.group.changes) == (True, [])
+
+
+def test_a_node_that_pods_have_come_to_during_a_long_time_without_a_recommender_is_not_deleted() -> None:
+    harness = ProviderHarness()
+    harness.resize(1, "n2")
+    harness.permits = False
+    harness.later(1000)
+    created = datetime.fromtimestamp(harness.now, UTC).isoformat()
+    harness.api.add_pod("operator", "n2", creationTimestamp=created)
+    harness.api.pods["operator"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    harness.permits = True
+    harness.later(10)
+    assert (harness.is_usable("n2"), harness.group.changes, harness.api.evicted) == (True, [], [])
