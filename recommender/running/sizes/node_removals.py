@@ -68,6 +68,8 @@ _RETRY_SECONDS: Final = 5.0
 """Time after which a refused eviction is tried again."""
 _ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
 """How long all pods of a node may take to end."""
+_PROVIDER_SECONDS: Final = 240.0
+"""How long a drained node waits at least until its provider can delete it, however long draining it took."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,6 +94,8 @@ class NodeRemovals:
     _times: RemovalTimes = field(init=False)
     _evicts_at: dict[str, float] = field(default_factory=dict)
     """When refused evictions of a node are tried again, by the monotonic clock."""
+    _waits_from: dict[str, float] = field(default_factory=dict)
+    """Since when a drained node has waited for its provider, by the monotonic clock."""
     _delays: DeletionDelays = field(default_factory=DeletionDelays)
     _whole: WholeRemovals = field(default_factory=WholeRemovals)
     _marks: Mapping[str, RemovalMark] = field(default_factory=dict)
@@ -139,6 +143,7 @@ class NodeRemovals:
         nodes = known.value if isinstance(known, Observed) else ()
         names = [node.name for node in nodes if REMOVAL in node.annotations]
         self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}
+        self._waits_from = {name: at for name, at in self._waits_from.items() if name in names}
         self._delays.keep(names)
         self._deleted.intersection_update(names)
         self._times.keep(names)
@@ -239,7 +244,9 @@ class NodeRemovals:
         problem = self.deletion.problem_of(node, mark, unseen)
         if problem.waits:
             self._states.failed(name, f"the removal of the node waits: {problem.message}", node=name)
-            if self._times.seconds_since(name, mark.since) > _ENDING_SECONDS:
+            waits_from = self._waits_from.setdefault(name, self.clock.monotonic())
+            is_late = self._times.seconds_since(name, mark.since) > _ENDING_SECONDS
+            if is_late and self.clock.monotonic() - waits_from > _PROVIDER_SECONDS:
                 self._roll_back(node, problem.message)
             return
         if problem.message:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
+
+from recommender.cluster_size.node_groups.protocol import ProviderInstance
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
 
 DELAY: Final = "delay-deletion.cluster-autoscaler.kubernetes.io/storage"
@@ -33,3 +36,32 @@ def test_an_annotation_delays_a_deletion_for_two_minutes_after_the_last_pod() ->
     assert harness.group.changes == []
     harness.later(10)
     assert harness.group.changes == [("delete", ["n2"])]
+
+
+def test_a_node_that_took_as_long_as_it_may_to_drain_still_waits_for_its_provider() -> None:
+    harness = ProviderHarness()
+    harness.api.lingers = True
+    harness.api.add_pod("web", "n2")
+    harness.api.nodes["n2"]["metadata"]["annotations"][DELAY] = "yes"
+    harness.resize(1, "n2")
+    harness.later(735)
+    harness.api.pods.clear()
+    harness.group.answers |= {"min_size": 1, "nodes": [ProviderInstance("x:///2")]}
+    harness.later(180)
+    assert (harness.is_cordoned("n2"), harness.group.changes) == (True, [])
+    del harness.group.answers["nodes"]
+    harness.later(2)
+    assert harness.group.changes == [("delete", ["n2"])]
+
+
+@pytest.mark.parametrize("drained_after", [0, 735])
+def test_a_drained_node_does_not_wait_for_its_provider_for_ever(drained_after: int) -> None:
+    harness = ProviderHarness()
+    harness.api.lingers = True
+    harness.api.add_pod("web", "n2")
+    harness.resize(1, "n2")
+    harness.later(drained_after)
+    harness.api.pods.clear()
+    harness.group.answers |= {"min_size": 1, "nodes": [ProviderInstance("x:///2")]}
+    harness.later(1000 - drained_after)
+    assert (harness.is_usable("n2"), harness.group.changes) == (True, [])
