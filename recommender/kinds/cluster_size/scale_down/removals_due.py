@@ -9,7 +9,7 @@ from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.scale_down.annotations import DELAY_DELETION
 from recommender.kinds.cluster_size.scale_down.cool_down import cool_down
-from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_mirror_pod
+from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_long_terminating, is_mirror_pod
 from recommender.kinds.cluster_size.scale_down.reasons import Waiting, WaitReason
 from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, within_budgets
 from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted
@@ -172,6 +172,10 @@ def _with_pods_to_move(situation: ClusterSituation, deleting: Container[str]) ->
     moving = (
         pod.node
         for pod in situation.pods
-        if pod.node in deleting and not pod.has_ended and not is_daemon_set_pod(pod) and not is_mirror_pod(pod)
+        if pod.node in deleting
+        and not pod.has_ended
+        and not is_daemon_set_pod(pod)
+        and not is_mirror_pod(pod)
+        and not is_long_terminating(pod, situation.now)
     )
     return len(set(moving))

@@ -226,6 +226,14 @@ def test_deletions_in_progress_count_against_parallelism_and_sizes() -> None:
     assert kept(least)["n01"] == "NodeGroupMinSizeReached"
 
 
+def test_a_dead_node_on_its_way_out_keeps_no_node_with_pods_from_being_drained() -> None:
+    harness = drained(2)
+    names = [one.name for one in harness.nodes if one.name != "stays"]
+    dead = pod("dead", node="n00", controller="web", deleted=NOW - 61)
+    going = replace(harness, pods=(dead, *harness.pods[1:]), groups=(group("g", names, deleting=["n00"]),))
+    assert due(going.decide()) == ["n01"]
+
+
 def test_minimum_sizes_of_groups_and_of_the_cluster_are_both_kept() -> None:
     names = [f"n{number:02}" for number in range(5)]
     assert len(due(replace(empty(5, waits=False), groups=(group("g", names, least=2),)).decide())) == 3
