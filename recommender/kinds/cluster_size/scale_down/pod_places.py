@@ -15,6 +15,7 @@ from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from adapter.foundation.cluster.values.constraints import PodScheduling
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.predicates.node_only_filters import StaticFilter
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
@@ -117,7 +118,7 @@ class PodPlaces:
         static = self._snapshot.static_filter(shape.scheduling)
         refused = self._refused.get(static)
         if refused is None:
-            refused = self._refused[static] = self._refused_by_selector(shape.scheduling.node_selector)
+            refused = self._refused[static] = self._refused_by_labels(shape.scheduling)
         pod_filter = PodFilter(self._snapshot, shape)
         if not pod_filter.is_independent:
             return _Search(pod_filter, shape, static, refused)
@@ -127,9 +128,9 @@ class PodPlaces:
             found = self._independent[likeness] = _Search(pod_filter, shape, static, refused)
         return found
 
-    def _refused_by_selector(self, selector: tuple[tuple[str, str], ...]) -> bytearray:
+    def _refused_by_labels(self, scheduling: PodScheduling) -> bytearray:
         refused = bytearray(b"\x01" * len(self._names))
-        for number in self._labelled.selected(selector):
+        for number in self._labelled.selected(scheduling):
             refused[number] = _OPEN
         return refused
 

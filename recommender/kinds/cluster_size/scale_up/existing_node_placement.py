@@ -50,14 +50,11 @@ class RoomyNodes:
 
     def of(self, shape: PodShape) -> Sequence[NodeInfo]:
         """Return the nodes that may have the labels, CPU and memory for a pod of the shape, in their order."""
-        selector = shape.scheduling.node_selector
-        asked = [(resource, shape.requests[resource]) for resource in _ROOM_RESOURCES if resource in shape.requests]
-        if not asked and not selector:
-            return self._nodes
-        numbers = self._labelled.selected(selector)
-        for resource, amount in asked:
-            left = self._left[resource]
-            numbers = [number for number in numbers if left[number] >= amount]
+        numbers = self._labelled.selected(shape.scheduling)
+        for resource in _ROOM_RESOURCES:
+            if resource in shape.requests:
+                left, amount = self._left[resource], shape.requests[resource]
+                numbers = [number for number in numbers if left[number] >= amount]
         return [self._nodes[number] for number in numbers]
 
 
