@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues
@@ -107,15 +108,15 @@ def _judge_nodes(name: str, found: set[str], names: set[str] | None, age: float)
     known = len(found if names is None else found & names)
     if names and not known:
         fix = "see /nodes/unmapped for the repair, and let tidewatch-adapter nodes list Node objects"
-        message = f"none of its {len(found)} nodes is a node of this cluster: Trimaran would score every node 0"
+        message = f"it names no node of this cluster (nodes named: {len(found)}): Trimaran would score every node 0"
         return error(name, message, fix)
     if age > _DEFAULT_WINDOW_SECONDS:
         return error(name, f"the windows ended {age:.0f} s ago", "check whether Prometheus answers")
     missing = 0 if names is None else len(names) - known
     if age > _OLD_SECONDS or missing:
         fix = "see /nodes/unmapped and the lines about resources"
-        return warning(name, f"{known} nodes are served, and {missing} are not; the windows ended {age:.0f} s ago", fix)
-    return ok(name, f"all {known} nodes are served; the windows ended {age:.0f} s ago")
+        return warning(name, f"nodes served: {known}, not served: {missing}; the windows ended {age:.0f} s ago", fix)
+    return ok(name, f"nodes served: {known}, not served: 0; the windows ended {age:.0f} s ago")
 
 
 def judge_verdicts(metrics: str) -> Iterator[Line]:
@@ -155,14 +156,15 @@ def judge_unmapped(status: int, body: bytes | bytearray) -> Iterator[Line]:
 def _judge_items(name: str, items: Sequence[Mapping[str, Any]]) -> Line:
     if not items:
         return ok(name, "every series belongs to a node")
-    message = f"{len(items)} series have no node; the first is {items[0]['instance']!r}"
+    message = f"series without a node: {len(items)}; the first is of {items[0]['instance']!r}"
     return warning(name, message, str(items[0]["fix"]))
 
 
 def _judge_jobs(jobs: Sequence[Mapping[str, Any]], refused: Sequence[Mapping[str, Any]]) -> Line:
     """Return the line about the jobs that supply the loads, and about jobs that report the same nodes."""
     shown = "; ".join(
-        f"{source_text(source_of(job['labels']))} for {max(job['nodes'].values())} nodes" for job in jobs[:_SHOWN_JOBS]
+        f"{source_text(source_of(job['labels']))} for {count_of(max(job['nodes'].values()), 'node')}"
+        for job in jobs[:_SHOWN_JOBS]
     )
     message = f"the load is taken from {shown}" + (" and others" if len(jobs) > _SHOWN_JOBS else "")
     if not refused:

@@ -156,17 +156,17 @@ def _none_served(snapshot: LoadSnapshot, window: int) -> str:
         resources.setdefault(why, []).append(resource)
     failures = "; ".join(f"{', '.join(those)}: {why}" for why, those in resources.items())
     refused = sum(bool(series.refused_for) for series in snapshot.unmapped)
-    found = f"no node has usable CPU metrics{_long_window_text(window)}: {len(snapshot.nodes)} nodes are known"
+    found = f"no node has usable CPU metrics{_long_window_text(window)}; nodes known: {len(snapshot.nodes)}"
     if snapshot.unmapped:
         unmapped = len(snapshot.unmapped) - refused
-        found = f"{found}, {unmapped} series have no node and {refused} are refused (see /nodes/unmapped)"
+        found = f"{found}, series without a node: {unmapped}, refused series: {refused} (see /nodes/unmapped)"
     if failures:
         return f"{found}; failed queries: {failures}"
     if snapshot.unmapped:
         return found
     if not _measures_cpu(snapshot):
-        return f"{found}, and Prometheus has no series of their CPU: scrape node_exporter on every node"
-    return f"{found}, and their samples are too old or too few: see tidewatch_node_verdicts in /metrics"
+        return f"{found}; Prometheus has no CPU series of any node: scrape node_exporter on every node"
+    return f"{found}; the samples are too old or too few: see tidewatch_node_verdicts in /metrics"
 
 
 def _measures_cpu(snapshot: LoadSnapshot) -> bool:

@@ -25,9 +25,9 @@ def document(*names: str, end: float = NOW, key: str = "NodeMetricsMap") -> byte
 @pytest.mark.parametrize(
     ("status", "body", "names", "expected", "message"),
     [
-        (200, document("a", "b"), ["a", "b"], CheckStatus.OK, "all 2 nodes are served; the windows ended 0 s ago"),
-        (200, document("a"), None, CheckStatus.OK, "all 1 nodes are served"),
-        (200, document("a"), ["a", "b"], CheckStatus.WARNING, "1 nodes are served, and 1 are not"),
+        (200, document("a", "b"), ["a", "b"], CheckStatus.OK, "nodes served: 2, not served: 0; the windows ended 0 s"),
+        (200, document("a"), None, CheckStatus.OK, "nodes served: 1, not served: 0"),
+        (200, document("a"), ["a", "b"], CheckStatus.WARNING, "nodes served: 1, not served: 1"),
         (200, document("a", end=NOW - 200), ["a"], CheckStatus.WARNING, "the windows ended 200 s ago"),
         (200, document("a", end=NOW - 901), ["a"], CheckStatus.ERROR, "the windows ended 901 s ago"),
         (200, document("10.0.0.1"), ["a"], CheckStatus.ERROR, "Trimaran would score every node 0"),
