@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.answers.ranges import MOST_MOVES, RangePart, range_parts
 from adapter.foundation.sources.prometheus.errors import (
+    NotAVectorError,
     PrometheusError,
     UnexpectedAnswerError,
     refuse_partial,
@@ -69,8 +70,11 @@ def _series_points(library: Library, query: str, part: RangePart) -> list[list[t
     begin, until = (datetime.fromtimestamp(moment / 1000, UTC) for moment in (part.start, part.end))
     found = library.custom_query_range(query, begin, until, str(part.step // 1000))
     refuse_partial(query, library.warnings)
-    if not all(isinstance(series, dict) and "values" in series for series in found):
+    if not all(isinstance(series, dict) and series.keys() & {"values", "histograms"} for series in found):
         raise UnexpectedAnswerError(query, "the answer to the range query is not a matrix")
+    if any("histograms" in series for series in found):
+        fix = "write an expression that has numbers, such as histogram_count(…)"
+        raise NotAVectorError(query, f"its values are native histograms: {fix}")
     return [[(float(at), float(value)) for at, value in series["values"]] for series in found]
 
 

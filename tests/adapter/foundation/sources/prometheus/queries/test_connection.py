@@ -11,6 +11,7 @@ import pytest
 
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
+    NotAVectorError,
     PrometheusError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
@@ -207,3 +208,14 @@ def test_the_error_for_an_invalid_range_says_what_came(body: dict[str, object], 
         settings = PrometheusSettings(server.url)
         with pytest.raises(UnexpectedAnswerError, match=expected):
             range_values(settings, "load", 60, 120, 60, 5.0)
+
+
+@pytest.mark.parametrize("values", [{}, {"values": [[60, "1"]]}], ids=["alone", "after numbers"])
+def test_a_range_of_native_histograms_is_an_error_that_says_so(values: dict[str, object]) -> None:
+    histogram = {"count": "10", "sum": "4.5", "buckets": [[0, "1", "1.1892071150027212", "10"]]}
+    series = {"metric": {}, **values, "histograms": [[120, histogram]]}
+    body = {"status": "success", "data": {"resultType": "matrix", "result": [series]}}
+    with raw_server(answering(json.dumps(body).encode())) as server:
+        settings = PrometheusSettings(server.url)
+        with pytest.raises(NotAVectorError, match=r"its values are native histograms: write .* histogram_count"):
+            range_values(settings, "latency", 60, 120, 60, 5.0)
