@@ -180,6 +180,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a path with an empty part": (f"{_STATUSES}::test_a_path_of_another_form_is_404",),
     "the request line and the headers": (
         "tests/adapter/foundation/service/server/test_requests.py::test_an_invalid_request_is_refused_in_plain_text",
+        "tests/adapter/foundation/web/test_negotiation.py::test_an_accept_header_that_is_too_long_accepts_nothing",
     ),
     "options of lists that need": (
         f"{_STATUSES}::test_options_of_versioned_lists_are_ignored",

@@ -6,8 +6,9 @@ Clients of these APIs always accept JSON or any form as well, and recognize the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
 from adapter.foundation.objects.percent import EncodingError, percent_decode
 from adapter.foundation.web.http import JSON, YAML
@@ -18,10 +19,19 @@ AGGREGATED_VERSIONS = ("v2", "v2beta1")
 TABLE_VERSIONS = ("v1", "v1beta1")
 """Versions of `Table` in `meta.k8s.io`."""
 
+LONGEST_ACCEPT = 2048
+"""Longest `Accept` header in characters that is read; a longer one counts as accepting nothing. Clients send a few
+hundred. A megabyte of them, which kube-apiserver passes on for any user of the cluster, would take seconds of the
+processor, and stay in memory."""
+_CACHED_HEADERS = 16
+
 _PLAIN_JSON = frozenset({"application/json", "application/*", "*/*"})
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 """The texts that Go's `strconv.ParseBool` accepts as true."""
 _FOR_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+
+_Accepted: TypeAlias = "tuple[tuple[str, Mapping[str, str]], ...]"
+"""Media types, each with its parameters."""
 
 
 def aggregated_version(accept: str) -> str | None:
@@ -46,7 +56,6 @@ def table_version(accept: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=64)
 def accepts_objects(accept: str) -> bool:
     """Return whether an `Accept` header accepts the objects themselves, as JSON or YAML.
 
@@ -56,12 +65,8 @@ def accepts_objects(accept: str) -> bool:
     return not accept or any(media_type in _PLAIN_JSON or media_type == YAML for media_type in plain)
 
 
-@lru_cache(maxsize=64)
 def served_type(accept: str) -> str | None:
-    """Return JSON or YAML, whichever an `Accept` header prefers; None if it accepts neither.
-
-    Results are cached, because every request needs one and clients send only a few different headers.
-    """
+    """Return JSON or YAML, whichever an `Accept` header prefers; None if it accepts neither."""
     if not accept:
         return JSON
     for media_type, _ in _by_preference(accept):
@@ -89,16 +94,21 @@ def wants_indent(query: str, user_agent: str) -> bool:
     return asked in _TRUE if asked else user_agent.startswith(_FOR_PEOPLE)
 
 
-def _by_preference(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield media types and their parameters in order of preference, without types of weight 0."""
+def _by_preference(accept: str) -> _Accepted:
+    """Return media types and their parameters in order of preference, without types of weight 0."""
+    return _read_accept(accept) if len(accept) <= LONGEST_ACCEPT else ()
+
+
+@lru_cache(maxsize=_CACHED_HEADERS)
+def _read_accept(accept: str) -> _Accepted:
+    """Return the same; cached, because every request needs it and clients send only a few different headers."""
     clauses = []
     for item in accept.split(","):
         media_type, *rest = (part.strip() for part in item.split(";"))
         parameters = dict(part.partition("=")[::2] for part in rest)
         clauses.append((_weight(parameters.pop("q", "1")), media_type, parameters))
-    for weight, media_type, parameters in sorted(clauses, key=lambda clause: -clause[0]):
-        if weight > 0:
-            yield media_type, parameters
+    ordered = sorted(clauses, key=lambda clause: -clause[0])
+    return tuple((media_type, parameters) for weight, media_type, parameters in ordered if weight > 0)
 
 
 def _weight(text: str) -> float:

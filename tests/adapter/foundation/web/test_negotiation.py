@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.web.negotiation import (
+    LONGEST_ACCEPT,
     accepts_gzip,
+    accepts_objects,
     aggregated_version,
     is_current,
     served_type,
@@ -183,3 +187,21 @@ def test_no_header_value_is_an_error(header: str, other: str) -> None:
 )
 def test_the_content_type_is_json_yaml_or_not_acceptable(accept: str, served: str | None) -> None:
     assert served_type(accept) == served
+
+
+@pytest.mark.parametrize("unread", [",", ";", "x,", "application/json;q=0.1,"])
+def test_an_accept_header_that_is_too_long_accepts_nothing(unread: str) -> None:
+    longest = f"application/json,{unread * LONGEST_ACCEPT}"[:LONGEST_ACCEPT]
+    assert served_type(longest) == "application/json"
+    assert served_type(f"{longest}x") is None
+    assert not accepts_objects(f"{longest}x")
+    assert aggregated_version(f"{V2},{longest}") is None
+    assert table_version(f"{TABLE},{longest}") is None
+
+
+def test_an_accept_header_that_is_too_long_is_not_kept_in_memory() -> None:
+    header = f"application/json,{'x' * LONGEST_ACCEPT}"
+    before = sys.getrefcount(header)
+    for read in (served_type, accepts_objects, aggregated_version, table_version):
+        read(header)
+    assert sys.getrefcount(header) == before
