@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern, quote_pattern
@@ -39,7 +38,7 @@ def row_filter(namespace_label: str | None, namespace: str | None, selector: Sel
     tests = [_test(matcher) for matcher in selector_matchers(selector)]
     if namespace_label is not None:
         tests.insert(0, _equals(namespace_label, namespace or ""))
-    return reduce(_both, tests) if tests else lambda _: True
+    return _all_of(tests) if tests else lambda _: True
 
 
 def select_rows(
@@ -95,6 +94,13 @@ class RowIndex:
                 self._later = {}
             self._later[label] = by_value
         return by_value
+
+
+def _all_of(tests: Sequence[RowTest]) -> RowTest:
+    """Return a test that is true if all of these are, of which there is at least one."""
+    # Halved and not chained: Python's stack has room for a thousand calls, and a selector may have more requirements.
+    middle = len(tests) // 2
+    return _both(_all_of(tests[:middle]), _all_of(tests[middle:])) if middle else tests[0]
 
 
 def _both(one: RowTest, other: RowTest) -> RowTest:

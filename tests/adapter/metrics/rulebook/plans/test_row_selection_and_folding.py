@@ -73,6 +73,14 @@ def test_a_selector_that_compares_numbers_is_refused() -> None:
         row_filter(None, None, parse_selector("k>5"))
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 7, 3000])
+def test_every_requirement_counts_however_many_there_are(number: int) -> None:
+    passes = row_filter("space", "shop", parse_selector(",".join(f"!k{place}" for place in range(number))))
+    assert passes({"space": "shop"})
+    assert not passes({"space": "bank"})
+    assert not any(passes({"space": "shop", f"k{place}": "a"}) for place in {0, number // 2, number - 1})
+
+
 def test_values_beyond_the_memory_limit_are_matched_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_selection, "_MOST_REMEMBERED", 2)
     passes = row_filter(None, None, parse_selector("k in (a.c)"))
