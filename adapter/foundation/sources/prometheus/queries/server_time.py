@@ -4,10 +4,14 @@ The `Date` of an answer (`date_header`) may be that of a gateway. A Prometheus w
 samples an hour in the future, so queries with our time return what was scraped an hour ago. If its clock is minutes
 behind, a range that ends at our time has no samples in its last minutes, so that a rate is too low, or there is no data
 although there is load. Therefore it is asked for its time once a minute, after a query that it has answered.
+
+A check that times out says nothing, and an overloaded server may be wrong, too. So no answer is believed before the
+first check has ended otherwise, unless several in a row time out: a server that never states its time stays usable.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import traceback
@@ -17,7 +21,12 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
 from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.answers.decoding import read_instant
-from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+)
 from adapter.foundation.sources.prometheus.queries.date_header import MOST_CLOCK_DIFFERENCE_SECONDS, refuse_difference
 from adapter.foundation.time.pace import UNPACED
 
@@ -28,9 +37,14 @@ TIME_QUERY: Final = "vector(time())"
 """Sent without a time, so that the server evaluates it at its own."""
 TIME_LIMITS: Final = AnswerLimits(max_bytes=1 << 16, max_samples=1)
 _EVERY_SECONDS: Final = 60.0
-_WHILE_WRONG_SECONDS: Final = 5.0
+_SOON_SECONDS: Final = 5.0
+"""The time between checks while the server's clock is wrong, or does not show because the server is overloaded."""
+_MOST_TIMEOUTS: Final = 3
+"""After so many timeouts in a row, a server that has never answered a check is believed."""
 _USED_SECONDS: Final = 2 * _EVERY_SECONDS
 """How long the last result is used while another thread asks again."""
+_MOST_FIRST_SECONDS: Final = 5.0
+"""The longest time of a check without which no answer is believed: giving up early would gain nothing."""
 _MOST_SECONDS: Final = 2.0
 _SHARE: Final = 0.25
 """The largest share of a query's remaining time that the check may use, unless that time is very short."""
@@ -67,22 +81,31 @@ def stated_time(body: bytearray) -> StatedTime:
 class _Known:
     """The result of the checks so far."""
 
-    seconds_ahead: float
-    """By how much the server's clock was ahead of ours in the last check with an answer; 0 before the first one.
+    seconds_ahead: float = 0.0
+    """By how much the server's clock was ahead of ours in the last check that showed it; 0 before the first one.
 
     It is negative if the clock was behind.
     """
-    asked_at: float
+    asked_at: float = -math.inf
     """When the last check ended, in monotonic seconds."""
+    failures: int = 0
+    """How many checks in a row timed out or did not reach the server."""
+    is_settled: bool = False
+    """Whether any check has not timed out."""
 
     @property
     def is_wrong(self) -> bool:
         """Return whether the server's clock is too far ahead or behind."""
         return abs(self.seconds_ahead) > MOST_CLOCK_DIFFERENCE_SECONDS
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether no answer is believed before another check."""
+        return not self.is_settled and self.failures < _MOST_TIMEOUTS
+
     def is_due(self, now: float) -> bool:
         """Return whether it is time for the next check."""
-        return now - self.asked_at >= (_WHILE_WRONG_SECONDS if self.is_wrong else _EVERY_SECONDS)
+        return now - self.asked_at >= (_SOON_SECONDS if self.is_wrong or self.failures else _EVERY_SECONDS)
 
 
 class ServerTime:
@@ -102,49 +125,57 @@ class ServerTime:
         self._clock = clock
         self._monotonic = monotonic
         self._asking = threading.Lock()
-        self._known: _Known | None = None
+        self._known = _Known()
 
     def refuse_if_wrong(self, query: str, deadline: Deadline) -> None:
         """Raise UnexpectedAnswerError if the server's clock differs too much for an answer to be that of our time.
 
         If it is time to ask, this is done first; `deadline` is that of the query, which has been answered. A check that
-        fails changes nothing. Raises PrometheusTimeoutError if another thread's first check does not end by then.
+        fails changes nothing. Raises PrometheusTimeoutError if the first checks time out, or if another thread's does
+        not end by then.
         """
         known = self._known
-        if known is None or known.is_due(self._monotonic()):
+        if known.is_due(self._monotonic()):
             known = self._recent_comparison(known, query, deadline)
+        if known.is_open:
+            cause = f"its clock may be wrong, because it did not answer {TIME_QUERY} in time: look at its load"
+            raise PrometheusTimeoutError(query, cause)
         if known.is_wrong:
             refuse_difference(query, known.seconds_ahead)
 
-    def _recent_comparison(self, known: _Known | None, query: str, deadline: Deadline) -> _Known:
-        usable = known if known is not None and self._monotonic() - known.asked_at < _USED_SECONDS else None
-        left = _seconds_left(deadline)
-        if not self._asking.acquire(timeout=0.0 if usable else left):
-            if usable is None:
+    def _recent_comparison(self, known: _Known, query: str, deadline: Deadline) -> _Known:
+        is_usable = not known.is_open and self._monotonic() - known.asked_at < _USED_SECONDS
+        if not self._asking.acquire(timeout=0.0 if is_usable else _seconds_left(deadline)):
+            if not is_usable:
                 raise PrometheusTimeoutError(query, f"its clock was not checked within {deadline.seconds:.3g} s")
-            return usable
+            return known
         try:
             newest = self._known
-            if newest is None or newest.is_due(self._monotonic()):
-                newest = self._known = self._compare_clocks(newest, _check_seconds(_seconds_left(deadline)))
+            if newest.is_due(self._monotonic()):
+                newest = self._known = self._compare_clocks(newest, _seconds_left(deadline))
             return newest
         finally:
             self._asking.release()
 
-    def _compare_clocks(self, known: _Known | None, seconds: float) -> _Known:
-        ahead = 0.0 if known is None else known.seconds_ahead
+    def _compare_clocks(self, known: _Known, seconds_left: float) -> _Known:
+        ahead, failures, has_timed_out = known.seconds_ahead, 0, False
         try:
-            before, theirs, after = self._clock(), self._ask(seconds), self._clock()
+            before = self._clock()
+            theirs = self._ask(_check_seconds(seconds_left, is_first=known.is_open))
             # It read its clock between the two: a pause of this process is no difference.
-            ahead = theirs - min(max(theirs, before), after)
+            ahead = theirs - min(max(theirs, before), self._clock())
         except PrometheusError as e:
             # A server that cannot be asked is compared by its `Date`; if it was wrong, it counts as wrong meanwhile.
             _forget_frames(e)
-        return _Known(ahead, self._monotonic())
+            has_timed_out = isinstance(e, PrometheusTimeoutError)
+            failures = known.failures + 1 if has_timed_out or isinstance(e, PrometheusUnreachableError) else 0
+        return _Known(ahead, self._monotonic(), failures, known.is_settled or not has_timed_out)
 
 
-def _check_seconds(left: float) -> float:
+def _check_seconds(left: float, *, is_first: bool) -> float:
     """Return how long a check may take if the query, which has been answered, has so many seconds left."""
+    if is_first:
+        return min(left, _MOST_FIRST_SECONDS)
     return min(left, _MOST_SECONDS, max(_LEAST_SECONDS, _SHARE * left))
 
 

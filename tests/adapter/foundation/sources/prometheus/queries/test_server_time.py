@@ -14,6 +14,7 @@ import pytest
 
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
     PrometheusError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
@@ -61,7 +62,7 @@ class Harness:
         """Return why a query's answer is refused; empty if it is believed."""
         try:
             self.times.refuse_if_wrong("up", Deadline(seconds, lambda: self.now))
-        except UnexpectedAnswerError as e:
+        except (UnexpectedAnswerError, PrometheusTimeoutError) as e:
             return e.cause
         return ""
 
@@ -106,21 +107,43 @@ class TestDecision:
         assert len(harness.asked) == 2
 
     @pytest.mark.parametrize(
-        "failure",
+        ("failure", "seconds"),
         [
-            QueryRefusedError("q", "bad_data", "no"),
-            PrometheusTimeoutError("q", "late"),
-            PrometheusUnreachableError("q", "gone"),
-            UnexpectedAnswerError("q", "no time"),
+            (QueryRefusedError("q", "bad_data", "no"), 60.0),
+            (AuthenticationRefusedError("q", "no"), 60.0),
+            (UnexpectedAnswerError("q", "no time"), 60.0),
+            (PrometheusUnreachableError("q", "gone"), 5.0),
         ],
-        ids=lambda failure: type(failure).__name__,
+        ids=lambda row: type(row).__name__,
     )
-    def test_a_failed_check_refuses_nothing_and_is_repeated_a_minute_later(self, failure: PrometheusError) -> None:
+    def test_a_check_that_fails_refuses_nothing_and_is_repeated_soon_if_the_server_was_away(
+        self, failure: PrometheusError, seconds: float
+    ) -> None:
         harness = Harness(3600.0, failure)
-        assert [harness.refused() for harness.now in (0.0, 59.0)] == ["", ""]
+        assert [harness.refused() for harness.now in (0.0, seconds - 0.1)] == ["", ""]
         assert len(harness.asked) == 1
-        harness.failure, harness.now = None, 60.0
-        assert harness.refused()
+        harness.failure, harness.now = None, seconds
+        assert "behind" in harness.refused()
+
+    def test_nothing_is_believed_while_the_first_checks_time_out_but_for_the_third_in_a_row(self) -> None:
+        harness = Harness(3600.0, PrometheusTimeoutError("q", "late"))
+        for harness.now, checks in ((0.0, 1), (4.9, 1), (5.0, 2), (9.9, 2)):
+            assert "its clock may be wrong" in harness.refused()
+            assert len(harness.asked) == checks
+        assert [harness.refused() for harness.now in (10.0, 14.9, 15.0)] == ["", "", ""]
+        assert len(harness.asked) == 4
+        harness.failure, harness.now = None, 20.0
+        assert "behind" in harness.refused()
+
+    def test_a_server_that_answered_a_check_is_believed_while_later_ones_time_out(self) -> None:
+        for failure in (None, QueryRefusedError("q", "bad_data", "no")):
+            harness = Harness(0.0, failure)
+            assert not harness.refused()
+            harness.failure = PrometheusTimeoutError("q", "late")
+            assert [harness.refused() for harness.now in (60.0, 64.9, 65.0)] == ["", "", ""]
+            assert len(harness.asked) == 3
+            harness.failure, harness.ahead, harness.now = None, 3600.0, 70.0
+            assert "behind" in harness.refused()
 
     def test_a_check_that_fails_makes_no_server_right_that_was_wrong(self) -> None:
         harness = Harness(3600.0)
@@ -128,11 +151,17 @@ class TestDecision:
         harness.failure, harness.now = PrometheusTimeoutError("q", "late"), 3600.0
         assert harness.refused()
 
-    @pytest.mark.parametrize(("seconds", "share"), [(0.05, 0.05), (0.2, 0.1), (2.0, 0.5), (4.0, 1.0), (60.0, 2.0)])
-    def test_a_check_takes_a_small_share_of_the_remaining_time(self, seconds: float, share: float) -> None:
+    @pytest.mark.parametrize(
+        ("seconds", "first", "later"),
+        [(0.05, 0.05, 0.05), (0.2, 0.2, 0.1), (2.0, 2.0, 0.5), (4.0, 4.0, 1.0), (60.0, 5.0, 2.0)],
+    )
+    def test_a_check_takes_a_small_share_of_the_remaining_time_but_for_the_first_one(
+        self, seconds: float, first: float, later: float
+    ) -> None:
         harness = Harness()
-        harness.refused(seconds)
-        assert harness.asked == [share]
+        for harness.now in (0.0, 60.0):
+            harness.refused(seconds)
+        assert harness.asked == pytest.approx([first, later])
 
 
 class TestThreads:
@@ -179,6 +208,31 @@ class TestThreads:
                 times.refuse_if_wrong("up", Deadline(0.01))
             go_on.set()
             first.result()
+
+    def test_queries_wait_for_the_check_that_follows_one_that_timed_out(self) -> None:
+        asked, go_on = threading.Event(), threading.Event()
+        now = 0.0
+
+        def ask(_seconds: float) -> float:
+            if now == 0.0:
+                raise PrometheusTimeoutError("q", "late")
+            asked.set()
+            assert go_on.wait(SECONDS)
+            return 1e9
+
+        times = ServerTime(ask, lambda: 1e9, lambda: now)
+        with pytest.raises(PrometheusTimeoutError, match="its clock may be wrong"):
+            times.refuse_if_wrong("up", Deadline(SECONDS))
+        now = 5.0
+        with ThreadPoolExecutor(1) as pool:
+            checking = pool.submit(times.refuse_if_wrong, "up", Deadline(SECONDS))
+            assert asked.wait(SECONDS)
+            try:
+                with pytest.raises(PrometheusTimeoutError, match="clock was not checked within"):
+                    times.refuse_if_wrong("up", Deadline(0.01))
+            finally:
+                go_on.set()
+            checking.result()
 
     @pytest.mark.parametrize(("silent_seconds", "expected"), [(60.0, ""), (3600.0, "timeout")])
     def test_the_last_result_is_used_during_the_next_check_unless_it_is_old(
