@@ -130,16 +130,17 @@ class ServerTime:
     def refuse_if_wrong(self, query: str, deadline: Deadline) -> None:
         """Raise UnexpectedAnswerError if the server's clock differs too much for an answer to be that of our time.
 
-        If it is time to ask, this is done first; `deadline` is that of the query, which has been answered. A check that
-        fails changes nothing. Raises PrometheusTimeoutError if the first checks time out, or if another thread's does
-        not end by then.
+        So it does while the first checks time out. If it is time to ask, this is done first; `deadline` is that of the
+        query, which has been answered. A later check that fails changes nothing. Raises PrometheusTimeoutError if
+        another thread's check, which must be waited for, does not end by then.
         """
         known = self._known
         if known.is_due(self._monotonic()):
             known = self._recent_comparison(known, query, deadline)
         if known.is_open:
+            # No timeout: that would mean that the query is too large.
             cause = f"its clock may be wrong, because it did not answer {TIME_QUERY} in time: look at its load"
-            raise PrometheusTimeoutError(query, cause)
+            raise UnexpectedAnswerError(query, cause)
         if known.is_wrong:
             refuse_difference(query, known.seconds_ahead)
 
