@@ -30,8 +30,8 @@ class QuerySource(Protocol):
     def value(self, query: str) -> Observed[float] | Unknown:
         """Return the single value of the query at present."""
 
-    def has_all_series(self, query: str, seconds: float) -> bool:
-        """Return whether the query has at least the series that it had that many seconds ago, when it had some."""
+    def whole_value(self, query: str, found: Observed[float], seconds: float) -> Observed[float] | None:
+        """Return the value, like `found`, if the query has at least the series that it had that many seconds ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,9 @@ class FollowedQueries:
             followed[asked] = replace(before, value=found.value, last_answer=now, lacking_since=None)
             return found if young_seconds is None else QueryAnswer(found.value, found.time, whole_seconds=seconds)
         is_due = before is None or before.is_due(now)
-        is_whole = is_due and source.has_all_series(asked.text, seconds)
+        whole = source.whole_value(asked.text, found, seconds) if is_due else None
+        is_whole = whole is not None
+        found = whole or found
         if before is None:
             began_young = former is None and not is_whole
             followed[asked] = _Followed(now, began_young, found.value, now)

@@ -11,7 +11,7 @@ from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
 from recommender.decisions.texts.times import CLOCK_SLACK_SECONDS
 from recommender.running.queries.sample_times import TimesQuery, must_search, times_of, times_query
-from recommender.running.queries.series_counts import has_all_series, series_query
+from recommender.running.queries.series_counts import series_query, whole_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,16 +106,18 @@ class QueryValues:
         times = self._times(asked, (Sample({}, 0.0, newest),), newest - _MILLISECOND)
         return None if isinstance(times, Unknown) else newest - times[0]
 
-    def has_all_series(self, query: str, seconds: float) -> bool:
-        """Return whether the query has at least the series that it had that many seconds ago, when it had some.
+    def whole_value(self, query: str, found: Observed[float], seconds: float) -> Observed[float] | None:
+        """Return the value of the query if it has at least the series that it had that many seconds ago.
 
-        This is not so if the numbers cannot be asked. A query of whose series nothing can be said counts as having all.
+        It is None if it had none then, or has fewer now, or if that cannot be asked. `found` is its value a moment ago,
+        which is returned for a query of whose series nothing can be said.
         """
         counts = series_query(query, seconds)
         if not counts:
-            return True
-        found = self._query_samples(counts, None, min(COUNT_SECONDS, self._timeout_seconds))
-        return isinstance(found, Observed) and has_all_series(found.value)
+            return found
+        answer = self._query_samples(counts, None, min(COUNT_SECONDS, self._timeout_seconds))
+        value = whole_value(answer.value) if isinstance(answer, Observed) else None
+        return None if value is None else replace(found, value=value)
 
     def _times(self, asked: TimesQuery, samples: Sequence[Sample], at: float) -> list[float] | Unknown:
         """Return the time of each sample's data."""

@@ -1,27 +1,33 @@
-"""Determines whether a query still has the series that it had a while ago (pure).
+"""Determines the value of a query that still has the series that it had a while ago (pure).
 
 A sum becomes smaller if the load falls, but also if targets cannot be scraped, or while a Prometheus that has just
 started scrapes its first targets. Then its selectors have fewer series than before, or had none. If it has old data, an
 instant selector still finds all series for minutes, but a range lacks those of targets that are not scraped yet.
+
+The value is asked for together with the numbers: in another answer, it might be that of another server behind the same
+address, or of the moment before the last targets were scraped.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
-from adapter.foundation.promql.tree import Call, all_nodes
+from adapter.foundation.promql.tree import Call, all_nodes, is_scalar
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from recommender.running.queries.sample_times import current_selectors, selector_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from adapter.foundation.promql.tree import SelectorNode
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
 
+_VALUE: Final = "tidewatch_value"
+"""Label of the value of the query itself."""
 _NOW: Final = "tidewatch_now"
 """Label with the number of a selector, on the number of its series now."""
 _EARLIER: Final = "tidewatch_earlier"
@@ -39,7 +45,7 @@ _LONG_RANGE_SECONDS: Final = 2 * LOOK_BACK_SECONDS
 
 
 def series_query(query: str, seconds: float) -> str:
-    """Return a query for the number of series of each selector, now and that many seconds ago.
+    """Return a query for the value of `query`, and for the series of each selector, now and that many seconds ago.
 
     It is empty if `query` cannot be read, or reads no current samples: then nothing can be said about its series.
     """
@@ -48,7 +54,7 @@ def series_query(query: str, seconds: float) -> str:
     except UnreadableQueryError:
         return ""
     selectors = current_selectors(tree)
-    if any(selector.alternatives for selector in selectors):
+    if not selectors or any(selector.alternatives for selector in selectors):
         return ""
     calls = (node for node in all_nodes(tree) if isinstance(node, Call) and node.function in _OF_TWO_SAMPLES)
     functions = {argument: _OF_TWO_SAMPLES[call.function] for call in calls for argument in call.arguments}
@@ -57,11 +63,11 @@ def series_query(query: str, seconds: float) -> str:
         for selector in selectors
         for pair in _counted(selector, seconds, functions.get(selector, "last_over_time"))
     )
-    return " or ".join(
-        part
-        for number, (now, earlier) in enumerate(counted)
-        for part in (_labelled(now, _NOW, number), _labelled(earlier, _EARLIER, number))
-    )
+    # A comment may end the query.
+    parts = [_labelled(f"{'vector' if is_scalar(tree) else ''}({query}\n)", _VALUE, 0)]
+    for number, (now, earlier) in enumerate(counted):
+        parts += [_labelled(now, _NOW, number), _labelled(earlier, _EARLIER, number)]
+    return " or ".join(parts)
 
 
 def _counted(selector: SelectorNode, seconds: float, function: str) -> Iterator[tuple[str, str]]:
@@ -79,11 +85,16 @@ def _counted(selector: SelectorNode, seconds: float, function: str) -> Iterator[
     yield f"count({function}({now}))", f"count({function}({earlier})) or {earlier_ones}"
 
 
-def has_all_series(counts: Iterable[Sample]) -> bool:
-    """Return whether there were series, and no selector has fewer now; `counts` is the answer to `series_query`."""
-    numbers = {(label, part): sample.value for sample in counts for label, part in sample.labels.items()}
+def whole_value(found: Sequence[Sample]) -> float | None:
+    """Return the value of the query if there were series, and no selector has fewer now; `found` is the answer.
+
+    Otherwise, or if there is no single value, return None.
+    """
+    values = [sample.value for sample in found if _VALUE in sample.labels]
+    numbers = {(label, part): sample.value for sample in found for label, part in sample.labels.items()}
     earlier = {part: number for (label, part), number in numbers.items() if label == _EARLIER}
-    return bool(earlier) and all(numbers.get((_NOW, part), 0.0) >= number for part, number in earlier.items())
+    is_whole = bool(earlier) and all(numbers.get((_NOW, part), 0.0) >= number for part, number in earlier.items())
+    return values[0] if is_whole and len(values) == 1 and math.isfinite(values[0]) else None
 
 
 def _labelled(count: str, label: str, number: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -24,14 +24,16 @@ class Source:
     since: float
     now: float = 0.0
     answer: float | None = None
+    whole: float | None = None
+    """Its value together with the number of series, if that is another one."""
     looked_up: list[float] = field(default_factory=list)
 
     def value(self, _query: str) -> Observed[float] | Unknown:
         return Unknown("it is down") if self.answer is None else Observed(self.answer, AT)
 
-    def has_all_series(self, _query: str, seconds: float) -> bool:
+    def whole_value(self, _query: str, found: Observed[float], seconds: float) -> Observed[float] | None:
         self.looked_up.append(seconds)
-        return self.now - seconds >= self.since
+        return replace(found, value=self.whole or found.value) if self.now - seconds >= self.since else None
 
 
 def following(source: Source, *queries: AskedQuery) -> FollowedQueries:
@@ -92,6 +94,18 @@ def test_a_query_that_is_not_followed_costs_no_look_up() -> None:
     followed = following(source, AskedQuery("sum(other)"))
     assert [followed.value(ASKED) for source.answer in (9.0, 1.0)] == [Observed(9.0, AT), Observed(1.0, AT)]
     assert not source.looked_up
+
+
+def test_the_value_is_the_one_that_came_with_the_number_of_series() -> None:
+    source = Source(OLD, answer=9.0)
+    followed = following(source, ASKED)
+    followed.value(ASKED)
+    # One of two servers behind an address has just started, and the other one has all series.
+    source.answer, source.whole = 2.0, 10.0
+    assert followed.value(ASKED) == QueryAnswer(10.0, AT, whole_seconds=300.0)
+    source.answer = 9.5
+    followed.value(ASKED)
+    assert source.looked_up == [300] * 3
 
 
 def test_a_query_that_is_followed_no_more_is_forgotten() -> None:

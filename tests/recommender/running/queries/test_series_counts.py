@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 from recommender.running.queries.query_values import QueryValues
-from recommender.running.queries.series_counts import has_all_series, series_query
+from recommender.running.queries.series_counts import series_query, whole_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.support.prometheus import ScrapedPrometheus
+
+FOUND = Observed(3.0, 1_800_000_000.0)
+"""What another server has answered."""
 
 
 @pytest.mark.parametrize(
@@ -64,12 +69,16 @@ if TYPE_CHECKING:
     ],
 )
 def test_the_series_of_each_selector_are_counted(query: str, expected: str) -> None:
-    assert series_query(query, 300.0) == expected
+    value = f'label_replace(({query}\n), "tidewatch_value", "0", "", "") or '
+    assert series_query(query, 300.0) == (value + expected if expected else "")
 
 
 def counts(*numbers: tuple[float, float]) -> list[Sample]:
-    """Return the answer for selectors with these numbers of series, earlier and now; 0 leads to no row."""
-    found = []
+    """Return the answer for a value of 7, and selectors with these numbers of series, earlier and now.
+
+    A number of 0 leads to no row.
+    """
+    found = [Sample({"tidewatch_value": "0"}, 7.0, 1.0)]
     for part, both in enumerate(numbers):
         labels = ("tidewatch_earlier", "tidewatch_now")
         found += [Sample({label: str(part)}, number, 1.0) for label, number in zip(labels, both, strict=True) if number]
@@ -91,7 +100,13 @@ def counts(*numbers: tuple[float, float]) -> list[Sample]:
     ],
 )
 def test_no_selector_has_fewer_series_than_before(numbers: list[tuple[float, float]], *, expected: bool) -> None:
-    assert has_all_series(counts(*numbers)) is expected
+    assert whole_value(counts(*numbers)) == (7.0 if expected else None)
+
+
+@pytest.mark.parametrize("values", [(), (7.0, 7.0), (math.nan,), (math.inf,)])
+def test_a_query_without_a_single_number_has_no_value(values: tuple[float, ...]) -> None:
+    _, *numbers = counts((4, 4))
+    assert whole_value([*(Sample({"tidewatch_value": "0"}, value, 1.0) for value in values), *numbers]) is None
 
 
 @pytest.fixture
@@ -121,39 +136,44 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ('sum(load{name="kept"})', True),
-        ('sum(load{name=~"kept|new"})', True),
-        ('sum(load{name="new"})', False),
-        ('sum(load{name=~"kept|lost"})', False),
-        ('sum(load{name="lost"}) or vector(0)', False),
-        ('sum(load{name="kept"}) or sum(load{name="never"})', True),
-        ("vector(3)", True),
-        ('sum(rate(load{name="kept"}[1m])) + max(max_over_time(load{name="kept"}[1m]))', True),
-        ('sum(rate(load{name=~"soon|late"}[1m]))', False),
-        ('sum(rate(load{name=~"long|far"}[1m]))', False),
-        ('sum(max_over_time(load{name=~"soon|late"}[1m]))', True),
-        ('sum(max_over_time(load{name="lost"}[1m]))', False),
-        ('sum(increase(load{name=~"kept|ended"}[1h]))', True),
+        ('sum(load{name="kept"})', 20.0),
+        ('load{name="kept"} # the only one', 20.0),
+        ('2 * scalar(load{name="kept"})', 40.0),
+        ('sum(load{name=~"kept|new"})', 40.0),
+        ('sum(load{name="new"})', None),
+        ('sum(load{name=~"kept|lost"})', None),
+        ('sum(load{name="lost"}) or vector(0)', None),
+        ('sum(load{name="kept"}) or sum(load{name="never"})', 20.0),
+        ("vector(3)", FOUND.value),
+        ('sum(rate(load{name="kept"}[1m])) + max(max_over_time(load{name="kept"}[1m]))', 20.0),
+        ('sum(rate(load{name=~"soon|late"}[1m]))', None),
+        ('sum(rate(load{name=~"long|far"}[1m]))', None),
+        ('sum(max_over_time(load{name=~"soon|late"}[1m]))', 40.0),
+        ('sum(max_over_time(load{name="lost"}[1m]))', None),
+        ('sum(increase(load{name=~"kept|ended"}[1h]))', 0.0),
     ],
 )
-def test_a_prometheus_states_the_numbers(prometheus: ScrapedPrometheus, query: str, *, expected: bool) -> None:
+def test_a_prometheus_states_the_value_together_with_the_numbers(
+    prometheus: ScrapedPrometheus, query: str, expected: float | None
+) -> None:
     client = PrometheusClient(PrometheusSettings(prometheus.url))
     values = QueryValues(client, UNPACED, 5.0)
     try:
-        assert values.has_all_series(query, 300.0) is expected
+        found = values.whole_value(query, FOUND, 300.0)
+        assert found == (None if expected is None else Observed(expected, FOUND.time))
     finally:
         values.close()
 
 
 def test_a_prometheus_that_does_not_answer_proves_nothing() -> None:
-    assert not QueryValues(None, UNPACED, 5.0).has_all_series("sum(load)", 300.0)
+    assert QueryValues(None, UNPACED, 5.0).whole_value("sum(load)", FOUND, 300.0) is None
 
 
 def test_a_count_that_hangs_does_not_make_the_value_late(hanging_server: str) -> None:
     client = PrometheusClient(PrometheusSettings(hanging_server))
     values, began = QueryValues(client, UNPACED, 5.0), time.monotonic()
     try:
-        assert not values.has_all_series("sum(load)", 300.0)
+        assert values.whole_value("sum(load)", FOUND, 300.0) is None
     finally:
         values.close()
     assert time.monotonic() - began < 4.0
