@@ -69,11 +69,11 @@ def test_a_late_answer_is_unknown_and_the_others_are_available(queries: Queries)
 
 def test_a_late_answer_is_unknown_for_the_reason_of_the_failure_before_it(queries: Queries) -> None:
     failed, [slow] = Unknown("Prometheus did not answer within 5 s"), [AskedQuery("slow")]
-    answers = iter([failed, queries, Observed(4.0, 1.0), queries])
+    answers: list[Callable[[AskedQuery], Observed[float] | Unknown]]
+    answers = [lambda _: failed, queries, lambda _: Observed(4.0, 1.0), queries]
 
     def query(asked: AskedQuery) -> Observed[float] | Unknown:
-        answer = next(answers)
-        return answer(asked) if isinstance(answer, Queries) else answer
+        return answers.pop(0)(asked)
 
     under_test, wanted = gatherer(query), LookUps(queries=frozenset({slow}))
     assert [under_test.gather(wanted, SOON).queries["slow"] for _ in range(3)] == [failed] * 3
