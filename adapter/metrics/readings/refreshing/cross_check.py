@@ -5,6 +5,10 @@ may not be Prometheus (a store behind it may evaluate differently). So now and t
 requester, at the same instant, and compared. The instant is a minute ago, for which no sample is still arriving. A
 metric whose forms differ in three consecutive checks is queried exactly from then on, until the next reload.
 
+Two Prometheus servers behind one address scrape at different moments, so each answers the same query with other values.
+Therefore forms that differ are queried again in the same check, and any answer of one that equals any of the other ends
+it.
+
 The cost is bounded: one check at a time, at most two per second, and each metric at most once a minute.
 """
 
@@ -14,6 +18,7 @@ import logging
 import math
 import random
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from adapter.foundation.sources.objects import ObjectsError
@@ -44,6 +49,9 @@ _TOLERANCE_RATIO = 1e-9
 _TOLERANCE = 1e-9
 """Smallest difference that a client can see: values are served in thousandths."""
 _DIFFERENCES_IN_A_ROW = 3
+_TURNS = (False, True, True, False)
+"""Whether each attempt of a check swaps the order of both forms, lest a gateway that takes its servers in turn answers
+the same form from the same server each time."""
 
 Values: TypeAlias = "Mapping[object, float | str]"
 """The value, or the reason for having none, by object or by labels."""
@@ -105,11 +113,10 @@ class CrossCheck:
         """Return why the plan must not be used yet, or None if it may be, and whether that is permanent."""
         rule = trial.entry.metric.rule.label_value
         second = float(math.floor(self._clock.wall() - self._settings.trial_delay_seconds))
-        found = self._both(trial.entry, trial.wider, second, wider_first=True)
-        if isinstance(found, Failure):
+        difference = self._difference(trial.entry, trial.wider, second, wider_first=True)
+        if isinstance(difference, Failure):
             self._telemetry.count_cross_check(rule, "failed")
-            return found.message, found.lasting
-        difference = difference_of(*found)
+            return difference.message, difference.lasting
         self._telemetry.count_cross_check(rule, "equal" if difference is None else "different")
         return difference, False
 
@@ -135,12 +142,11 @@ class CrossCheck:
             return
         rule = entry.metric.rule.label_value
         second = float(math.floor(self._clock.wall() - self._settings.cross_check_delay_seconds))
-        found = self._both(entry, wider, second, wider_first=False)
-        if isinstance(found, Failure):
+        difference = self._difference(entry, wider, second, wider_first=False)
+        if isinstance(difference, Failure):
             self._telemetry.count_cross_check(rule, "failed")
-            _log.debug("%s (%s): its plan cannot be checked: %s", entry.metric.qualified, rule, found.message)
+            _log.debug("%s (%s): its plan cannot be checked: %s", entry.metric.qualified, rule, difference.message)
             return
-        difference = difference_of(*found)
         self._telemetry.count_cross_check(rule, "equal" if difference is None else "different")
         if difference is None:
             del self._differences[group.key]
@@ -151,6 +157,24 @@ class CrossCheck:
             self._scheduler.distrust(
                 group, f"at {second:.0f} in {entry.request.namespace or 'no namespace'}: {difference}"
             )
+
+    def _difference(
+        self, entry: DemandEntry, wider: Query, second: float, *, wider_first: bool
+    ) -> str | Failure | None:
+        """Return one place in which the requester's answers from both forms differ; None if two of them are equal."""
+        exact_answers: list[Values] = []
+        wider_answers: list[Values] = []
+        differences: list[str | None] = []
+        for is_turned in _TURNS:
+            found = self._both(entry, wider, second, wider_first=wider_first is not is_turned)
+            if isinstance(found, Failure):
+                return found
+            exact_answers.append(found[0])
+            wider_answers.append(found[1])
+            differences = [difference_of(*pair) for pair in product(exact_answers, wider_answers)]
+            if None in differences:
+                return None
+        return differences[0]
 
     def _both(
         self, entry: DemandEntry, wider: Query, second: float, *, wider_first: bool
