@@ -10,11 +10,11 @@ from msgspec import structs
 from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.model.answer import ScaleUp
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeTemplate, ProviderReference
-from recommender.kinds.cluster_size.model.memory import Absence, ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.model.memory import LATE, Absence, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.pod_places import PodName
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, SizeLimits
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
-from tests.recommender.kinds.cluster_size.builders import node, pod
+from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.scale_down.harness import NOTHING, NOW, Harness, due, group, kept, waits
 
 MINUTE = 60.0
@@ -168,9 +168,14 @@ def test_needed_nodes_a_held_scale_up_and_young_pods_hold_removals(
 
 def test_requested_nodes_that_have_not_arrived_hold_removals_if_sizes_are_written() -> None:
     harness = empty(1)
-    asked = replace(harness, memory=structs.replace(harness.memory, requested={"g": RequestedNodes(3, NOW)}))
+    asked = replace(harness, memory=structs.replace(harness.memory, requested={"g": RequestedNodes(2, NOW)}))
     assert due(asked.decide()) == ["n00"]
-    assert waits(replace(asked, writes_sizes=True).decide()) == {"n00": "UpcomingNodes"}
+    writing = replace(asked, writes_sizes=True)
+    assert waits(writing.decide()) == {"n00": "UpcomingNodes"}
+    late = structs.replace(asked.memory, requested={"g": RequestedNodes(2, LATE)})
+    assert due(replace(writing, memory=late).decide()) == ["n00"]
+    failed = replace(group("g", ["n00"]), failures=("no stock",))
+    assert due(replace(writing, groups=(failed,)).decide()) == ["n00"]
 
 
 def test_room_that_scale_up_gave_to_a_pending_pod_is_not_reused() -> None:
@@ -206,6 +211,9 @@ def test_empty_nodes_are_removed_first_and_then_the_least_used() -> None:
 def test_nodes_beyond_the_parallelism_wait() -> None:
     assert waits(empty(12).decide()) == {"n10": "ParallelismReached", "n11": "ParallelismReached"}
     assert waits(drained(3).decide()) == {"n01": "ParallelismReached", "n02": "ParallelismReached"}
+    names = [one.name for one in empty(11).nodes]
+    going = replace(empty(11), groups=(group("g", names, deleting=["n00"]),))
+    assert waits(going.decide()) == {"n10": "ParallelismReached"}
 
 
 def test_no_more_unneeded_nodes_are_searched_than_can_be_removed_in_time() -> None:
@@ -226,11 +234,16 @@ def test_deletions_in_progress_count_against_parallelism_and_sizes() -> None:
     assert kept(least)["n01"] == "NodeGroupMinSizeReached"
 
 
-def test_a_dead_node_on_its_way_out_keeps_no_node_with_pods_from_being_drained() -> None:
+def test_pods_that_end_with_a_node_on_its_way_out_keep_no_other_node_from_being_drained() -> None:
     harness = drained(2)
     names = [one.name for one in harness.nodes if one.name != "stays"]
-    dead = pod("dead", node="n00", controller="web", deleted=NOW - 61)
-    going = replace(harness, pods=(dead, *harness.pods[1:]), groups=(group("g", names, deleting=["n00"]),))
+    ending = (
+        pod("of-a-dead-node", node="n00", controller="web", deleted=NOW - 61),
+        pod("mirror", node="n00", annotations={"kubernetes.io/config.mirror": "x"}),
+        pod("agent", node="n00", controller=controller("agent", "DaemonSet")),
+        pod("done", node="n00", controller="web", phase="Succeeded"),
+    )
+    going = replace(harness, pods=(*ending, *harness.pods[1:]), groups=(group("g", names, deleting=["n00"]),))
     assert due(going.decide()) == ["n01"]
 
 
