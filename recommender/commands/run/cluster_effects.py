@@ -197,5 +197,6 @@ def _removals(parts: SharedServices, writing: Writing, events: EventWriter) -> N
         stopped=lambda mark: stopped_removal(mark, parts.plan().configuration),
         rules=lambda mark: removal_rules(mark, parts.plan().configuration),
         announce=events.add,
+        owner=writing.owner,
         clock=parts.clock,
     )

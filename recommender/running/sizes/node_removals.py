@@ -38,6 +38,7 @@ from recommender.running.sizes.removal_marks import (
     RemovalMark,
     deletions_since,
     is_cordoned,
+    is_of_another,
     mark_of,
     marked_node,
     reason_to_stay,
@@ -68,8 +69,6 @@ _RETRY_SECONDS: Final = 5.0
 """Time after which a refused eviction is tried again."""
 _ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
 """How long all pods of a node may take to end."""
-_PROVIDER_SECONDS: Final = 240.0
-"""How long a drained node waits at least until its provider can delete it, however long draining it took."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,6 +88,8 @@ class NodeRemovals:
     is_configured: Callable[[], bool]
     """Returns whether the configuration in force removes nodes at all."""
     announce: Callable[[TargetEvent], None]
+    owner: str
+    """Distinguishes this recommender, by its Lease, from others of the cluster."""
     clock: Clock
     _states: StateLog = field(default_factory=lambda: StateLog(_log))
     _times: RemovalTimes = field(init=False)
@@ -113,7 +114,7 @@ class NodeRemovals:
             node = self.objects.get(path, seconds=READ_SECONDS).document
         except KubernetesError as error:
             return failed_outcome(replace(found, result=ScaleResult.ERROR), error)
-        refusal = reason_to_stay(node)
+        refusal = reason_to_stay(node, self.owner, self.clock.wall())
         if refusal:
             message = f"{removal.node} is not removed: {refusal}"
             return replace(found, result=ScaleResult.REFUSED, message=message)
@@ -126,6 +127,7 @@ class NodeRemovals:
             since=self.clock.wall(),
             cordoned=not is_cordoned(node),
             whole=removal.whole,
+            owner=self.owner,
         )
         return send_write(found, terms, lambda fence: self.writes.replace(path, marked_node(node, mark), fence))
 
@@ -167,6 +169,8 @@ class NodeRemovals:
     def _advance(self, name: str) -> None:
         node = self.objects.get(_path(name), seconds=READ_SECONDS).document
         mark = mark_of(node)
+        if mark is not None and is_of_another(mark, self.owner, self.clock.wall()):
+            return
         if mark is None:
             if REMOVAL in (node["metadata"].get("annotations") or {}):
                 self._roll_back(node, f"its annotation {REMOVAL} cannot be read")
@@ -202,10 +206,7 @@ class NodeRemovals:
         return tuple(pod for pod in items_of_list(_PODS, document, "Pod") if text(pod, "spec", "nodeName") == node)
 
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
-        """Evict pods that are not terminating yet, within their disruption budgets; give up after a while.
-
-        No pod is evicted that could not end before that, as after a long time without a process that may write.
-        """
+        """Evict pods that can still end in time, within their disruption budgets; give up after a while."""
         late = [pod for pod in pods if not pod.is_terminating and waited + pod.grace_seconds > _ENDING_SECONDS]
         if late:
             self._roll_back(node, f"{late[0]} was not evicted within {waited:.0f} s, and it is too late for that now")
@@ -246,7 +247,7 @@ class NodeRemovals:
             self._states.failed(name, f"the removal of the node waits: {problem.message}", node=name)
             waits_from = self._waits_from.setdefault(name, self.clock.monotonic())
             is_late = self._times.seconds_since(name, mark.since) > _ENDING_SECONDS
-            if is_late and self.clock.monotonic() - waits_from > _PROVIDER_SECONDS:
+            if is_late and self.clock.monotonic() - waits_from > 2 * UNCERTAIN_SECONDS:
                 self._roll_back(node, problem.message)
             return
         if problem.message:

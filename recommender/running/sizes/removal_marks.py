@@ -23,6 +23,8 @@ REMOVAL: Final = "tidewatch.io/removal"
 """The annotation that holds the mark, as JSON."""
 _CLOCK_SECONDS: Final = 60.0
 """How far the clocks of two processes may differ."""
+_OTHERS_SECONDS: Final = 3600.0
+"""How long a removal is left to the recommender that began it: longer than any takes."""
 
 
 class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -40,6 +42,8 @@ class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     """Whether the provider has accepted the request."""
     whole: int = 0
     """How many nodes of the group are removed together, if it has either no node or all of them; 0 otherwise."""
+    owner: str = ""
+    """The recommender that removes the node, by its Lease; empty in marks of earlier versions."""
 
 
 _MARKS: Final = decoder_of(RemovalMark)
@@ -60,6 +64,11 @@ def without_future(mark: RemovalMark, now: float) -> RemovalMark:
         return mark
     deleting_since = None if mark.deleting_since is None else min(mark.deleting_since, now)
     return msgspec.structs.replace(mark, since=min(mark.since, now), deleting_since=deleting_since)
+
+
+def is_of_another(mark: RemovalMark, owner: str, now: float) -> bool:
+    """Return whether another recommender carries the removal out; after an hour, it no longer exists."""
+    return mark.owner not in {"", owner} and now - mark.since < _OTHERS_SECONDS
 
 
 def deletions_since(time: float, mark: RemovalMark, others: Iterable[RemovalMark]) -> int:
@@ -103,12 +112,15 @@ def _is_removed_by_others(node: Mapping[str, Any]) -> bool:
     return mark_of(node) is None and _other_taints(node) != section(node, "spec").get("taints", [])
 
 
-def reason_to_stay(node: Mapping[str, Any]) -> str:
-    """Return why the Node itself must not be removed; empty if nothing on it forbids it."""
+def reason_to_stay(node: Mapping[str, Any], owner: str, now: float) -> str:
+    """Return why a recommender must not remove the Node; empty if nothing on the Node forbids it."""
     if text(node, "metadata", "deletionTimestamp"):
         return "it is being deleted already"
     if text(node, "metadata", "annotations", SCALE_DOWN_DISABLED) == "true":
         return f"it has the annotation {SCALE_DOWN_DISABLED}"
+    mark = mark_of(node)
+    if mark is not None and is_of_another(mark, owner, now):
+        return f"the recommender {mark.owner} is removing it"
     return "another program is removing it" if _is_removed_by_others(node) else ""
 
 

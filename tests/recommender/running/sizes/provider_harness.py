@@ -142,6 +142,7 @@ class ProviderHarness:
     permits: bool = True
     stores: bool = True
     stopped: str = ""
+    owner: str = "monitoring/tidewatch"
     rules: ClusterSizeSettings = field(default_factory=lambda: ClusterSizeSettings(NodeGroupSources()))
     outcomes: list[ScaleOutcome] = field(default_factory=list)
     events: list[TargetEvent] = field(default_factory=list)
@@ -170,6 +171,7 @@ class ProviderHarness:
             stopped=lambda _: self.stopped,
             rules=lambda _: self.rules,
             announce=self.events.append,
+            owner=self.owner,
             clock=clock,
         )
         self.writer = ScaleWriter(
