@@ -267,7 +267,7 @@ class SampleRefresher:
         progress.asked, began = next(self._sequence), self._monotonic()
         reader = read_piece(self._client, query.expression, piece, timeout_seconds, self._pace)
         took = self._monotonic() - began
-        answer = reader.matrix()
+        answer = reader.matrix(is_overridden=query.is_overridden)
         if query.is_overridden or resource not in _OF_ALL_SERIES:
             refuse_partial(query.expression, answer.warnings)
         progress.left_out = answer.left_out

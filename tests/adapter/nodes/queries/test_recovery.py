@@ -60,6 +60,27 @@ def test_a_partial_answer_counts_only_if_a_node_without_some_of_its_series_has_n
     assert found.failures.keys() == set(LoadResource)
 
 
+@pytest.mark.parametrize(
+    ("queries", "refused"),
+    [({}, set()), ({LoadResource.CPU: "ours"}, {LoadResource.CPU})],
+    ids=["built-in", "one of the configuration"],
+)
+def test_a_native_histogram_under_the_name_of_a_metric_of_nodes_makes_no_built_in_answer_partial(
+    queries: dict[LoadResource, str], refused: set[LoadResource]
+) -> None:
+    """Any scraped pod can export one. The query engine of Prometheus 3 ignores it, and says so in its answer."""
+    prometheus = Scripted()
+    prometheus.warnings = [
+        "PromQL info: ignored histogram in max aggregation (1:115)",
+        'PromQL info: incompatible sample types encountered for binary operator ">": histogram > float (1:370)',
+    ]
+    settings = SchedulingSettings(queries=queries)
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), settings, refresh_seconds=INTERVAL)
+    found = refresher.refresh(START, None, None)
+    assert found.failures.keys() == refused
+    assert set(found.samples.grids) == set(LoadResource) - refused
+
+
 def test_a_cpu_without_some_of_its_modes_has_no_value_while_answers_are_partial() -> None:
     """Series may be divided among stores one by one, so that those of a node are missing in part."""
     prometheus = Scripted()
