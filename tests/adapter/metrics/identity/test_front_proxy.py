@@ -6,8 +6,11 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import ExtendedKeyUsageOID, ObjectIdentifier
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 from adapter.foundation.files.credential_files import LOOK_SECONDS
 from adapter.metrics.identity.authentication import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, AccessControl
@@ -136,6 +139,40 @@ def test_a_root_that_merely_has_the_name_of_the_ca_is_refused(authority: Authori
 def test_a_name_that_is_not_allowed_is_refused(authority: Authority, time: Time) -> None:
     with pytest.raises(AccessForbiddenError, match="'kubelet' is not among --requestheader-allowed-names"):
         front_proxy(authority, time, NAME).identify(Peer(authority.client("kubelet").chain), ALICE)
+
+
+def _signed(signer: ec.EllipticCurvePrivateKey, now: datetime, *names: str) -> x509.Certificate:
+    """Return a certificate for the signer's own key, which is not a CA; subject and issuer have these common names."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in names])
+    builder = x509.CertificateBuilder(subject, subject, signer.public_key(), x509.random_serial_number())
+    lasting = builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
+    return lasting.sign(signer, SHA256())
+
+
+@pytest.mark.parametrize("names", [(), (NAME, "kubelet"), ("kubelet", NAME), (NAME, NAME)])
+def test_a_certificate_of_no_or_several_common_names_identifies_nobody(
+    tmp_path: Path, time: Time, names: tuple[str, ...]
+) -> None:
+    certificate = _signed(ec.generate_private_key(ec.SECP256R1()), time.now, *names)
+    file, peer = tmp_path / "bundle.crt", Peer((certificate.public_bytes(Encoding.DER),))
+    file.write_bytes(certificate.public_bytes(Encoding.PEM))
+    proxy = FrontProxy(FrontProxySettings(file, (NAME,)), now=lambda: time.now)
+    with pytest.raises(AccessForbiddenError, match=f"has {len(names)} common names"):
+        proxy.identify(peer, ALICE)
+    callers = AccessControl(CallerCAs(MaterialSettings(client_ca_file=file)), now=lambda: time.now)
+    with pytest.raises(UnauthenticatedError, match=f"has {len(names)} common names"):
+        callers.identify(peer, ALICE)
+
+
+def test_a_client_certificate_in_the_bundle_vouches_for_no_other(tmp_path: Path, time: Time) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    own, signed = (_signed(key, time.now, NAME) for _ in range(2))
+    file = tmp_path / "bundle.crt"
+    file.write_bytes(own.public_bytes(Encoding.PEM))
+    proxy = FrontProxy(FrontProxySettings(file, (NAME,)), now=lambda: time.now)
+    assert proxy.identify(Peer((own.public_bytes(Encoding.DER),)), ALICE).name == "alice"
+    with pytest.raises(AccessForbiddenError, match="not issued by the request-header CA"):
+        proxy.identify(Peer((signed.public_bytes(Encoding.DER),)), ALICE)
 
 
 def test_without_allowed_names_every_name_of_the_ca_is_accepted_with_a_warning(
