@@ -103,6 +103,7 @@ def test_a_verified_front_proxy_identifies_a_user(authority: Authority, time: Ti
         ("system:anonymous", ("system:unauthenticated",), ("system:unauthenticated",)),
         ("system:anonymous", (), ()),
         ("alice", ("system:authenticated", "a"), ("system:authenticated", "a")),
+        ("alice", ("system:unauthenticated",), ("system:unauthenticated",)),
     ],
 )
 def test_system_authenticated_is_added_once_and_never_to_anonymous(
