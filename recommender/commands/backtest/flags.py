@@ -90,7 +90,7 @@ BACKTEST: Final = CommandFlags(
         ),
         output_flag(),
         Flag("series", PATH, "Also write load, prediction and replicas of each step to this CSV file."),
-        Flag("plot", PATH, "Also draw load, replicas and shortage of each policy into this PNG file."),
+        Flag("plot", PATH, "Also draw load, replicas and shortage of each policy into this PNG or SVG file."),
         *LOG_FLAGS,
     ),
 )

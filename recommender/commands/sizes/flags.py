@@ -100,7 +100,7 @@ SIZES: Final = CommandFlags(
             "Judge sizes on the history instead: current requests, these sizes, the Vertical Pod Autoscaler's and "
             "KRR's, each day from the days before it.",
         ),
-        Flag("plot", PATH, "Also draw usage and sizes into this PNG file; needs --workload."),
+        Flag("plot", PATH, "Also draw usage and sizes into this PNG or SVG file; needs --workload."),
         Flag(
             "kubeconfig",
             PATH,

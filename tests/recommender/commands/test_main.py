@@ -34,3 +34,10 @@ def test_an_unknown_command_is_wrong_usage(name: str, hint: str, capsys: pytest.
         main([name])
     assert left.value.code == 2
     assert capsys.readouterr().err.startswith(f"tidewatch-recommender: there is no command {name!r}: {hint}")
+
+
+@pytest.mark.parametrize("name", ["backtest", "replay", "sizes"])
+def test_help_names_every_kind_of_picture_that_plot_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    assert "into this PNG or SVG file" in " ".join(capsys.readouterr().out.split())
