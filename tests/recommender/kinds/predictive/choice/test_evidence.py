@@ -40,6 +40,13 @@ def test_expected_odds_do_not_grow_if_the_mean_gain_is_zero(gain: float, lucky: 
     assert lucky * after + (1 - lucky) * otherwise <= 1 + (1e-9 if loss * RATES.max() <= 0.5 else 0.001)
 
 
+@pytest.mark.parametrize("gain", [-0.4, 0.1, 0.5])
+def test_the_evidence_of_a_model_is_its_mean_over_four_rates(gain: float) -> None:
+    by_evidence, _ = odds_after([gain])
+    of_model = np.mean([np.exp(rate * gain - (rate * gain) ** 2) for rate in (0.5, 1.0, 2.0, 4.0)])
+    assert by_evidence == pytest.approx((of_model + 1) / 2), "the other model has gained nothing"
+
+
 @pytest.mark.parametrize("model", [0, 1])
 def test_many_small_gains_prove_a_model_sooner_than_its_weight(model: int) -> None:
     by_evidence, by_weights = odds_after([0.02] * 100, model)
