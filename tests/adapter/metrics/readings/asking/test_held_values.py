@@ -60,6 +60,16 @@ def test_a_namespace_at_its_limit_is_refused_new_values_and_keeps_the_held_ones(
     assert harness.counter(HELD) == 22
 
 
+def test_an_answer_that_grows_counts_instead_of_the_one_that_it_replaces() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: reply(*(({"pod": pod}, "1") for pod in SHOP[:8])))
+    harness = harness_of(prometheus, 1000, 15)
+    assert ask(harness) == 1
+    prometheus.answer = lambda _query: reply(*(({"pod": pod}, "2") for pod in SHOP))
+    harness.pass_time(60)
+    assert ask(harness) == 2
+    assert harness.counter(HELD) == 10
+
+
 def test_equal_answers_of_many_selectors_are_held_once() -> None:
     harness = harness_of(ScriptedPrometheus(answer=answer), 1000, 15)
 
