@@ -46,6 +46,7 @@ OF_OTHERS = {
     "--set": "helm",
     "--set-file": "helm",
     "--all-namespaces": "kubectl",
+    "--field-selector": "kubectl",
     "--check-keys": "redis_exporter",
     "--check-streams": "redis_exporter",
     "--patch": "kubectl",

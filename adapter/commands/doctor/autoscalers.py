@@ -169,7 +169,11 @@ def ready_pods_behind(client: ObjectClient, service: ObjectName) -> set[str]:
 def judge_replicas(service: ObjectName, ready: Collection[str]) -> Line:
     """Return the line about the pods behind the Service."""
     if not ready:
-        fix = f"look at the adapter's pods in {service.namespace}, and at /readyz?verbose of each"
+        # A quota or an admission policy refuses pods before they exist, and only events tell.
+        fix = (
+            f"look at the adapter's pods in {service.namespace}, and at /readyz?verbose of each; if there are none, "
+            f"`kubectl -n {service.namespace} get events --field-selector reason=FailedCreate` says what refuses them"
+        )
         return error("replicas", f"no pod behind the service {service} is ready", fix)
     if len(ready) == 1:
         fix = "run two or more replicas: if the last one ends, the API is unavailable and no namespace can be deleted"

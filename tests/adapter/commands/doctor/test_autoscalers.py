@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.doctor.autoscalers import judge_hpas, served_sources
+from adapter.commands.doctor.autoscalers import judge_hpas, judge_replicas, served_sources
+from adapter.foundation.objects.names import ObjectName
 from adapter.foundation.reports.lines import CheckStatus
 
 if TYPE_CHECKING:
@@ -99,3 +100,9 @@ class TestHpas:
     def test_hpas_that_may_not_be_listed_are_unknown(self, installation: Installation) -> None:
         installation.cluster.objects.deny("list", "horizontalpodautoscalers")
         assert installation.lines()["hpas"].status is CheckStatus.UNKNOWN
+
+
+def test_without_a_ready_pod_the_repair_also_helps_where_no_pod_may_be_created() -> None:
+    """A quota or an admission policy refuses pods before they exist."""
+    line = judge_replicas(ObjectName("monitoring", "tidewatch"), ())
+    assert "`kubectl -n monitoring get events --field-selector reason=FailedCreate`" in line.fix
