@@ -138,7 +138,12 @@ class Children:
             exchange = _Exchange(child, request, limits.result_bytes)
             in_time = exchange.until(end)
             _kill(child.pid)
-            status = child.wait(_REAP_SECONDS)
+            try:
+                status = child.wait(_REAP_SECONDS)
+            except subprocess.TimeoutExpired:
+                # On a machine that is busy, or waits for its disk, the end of a process takes its time.
+                late = f"{name}: killed after {limits.seconds:g} s, and not ended {_REAP_SECONDS:g} s later"
+                raise ChildDeadlineError(late) from None
         if exchange.answer and status == 0:
             return _value(name, exchange.answer)
         if self._is_closed:

@@ -142,6 +142,23 @@ def test_what_goes_wrong_has_its_error_and_leaves_nothing_behind(
     assert registry.get_sample_value("example_children") == 0
 
 
+def test_a_killed_child_that_the_system_does_not_end_in_time_is_late(
+    children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = subprocess.Popen.wait
+
+    def late(child: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        # The second time, when it is cleared away, the child has ended.
+        monkeypatch.setattr(subprocess.Popen, "wait", wait)
+        raise subprocess.TimeoutExpired(child.args, timeout or 0.0)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", late)
+    before = own_children()
+    with pytest.raises(ChildDeadlineError, match=r"^fit: killed after 1 s, and not ended 5 s later$"):
+        children.run("fit", heavy.loop_for_ever, (), SHORT)
+    assert own_children() == before
+
+
 def test_the_status_of_a_crash_is_known(children: Children) -> None:
     with pytest.raises(ChildCrashError) as raised:
         children.run("fit", heavy.exit_at_once, (7,), ENOUGH)
