@@ -206,3 +206,18 @@ def test_a_size_that_somebody_has_set_in_an_outage_of_the_load_is_held_for_a_win
     assert sized.begins_at == 40
     found = sizes_at(None, [80.0 + 10 * step for step in range(40)], sized.memory)
     assert found == [40] * 29 + [5] * 11
+
+
+@pytest.mark.parametrize(
+    ("remembered", "uid", "replicas"),
+    [
+        pytest.param("a", "a", 10, id="the same target"),
+        pytest.param("a", "b", 2, id="created again"),
+        pytest.param("", "b", 10, id="of an unknown target before"),
+        pytest.param("a", "", 10, id="of an unknown target now"),
+    ],
+)
+def test_a_target_that_was_created_again_does_not_get_its_former_size(remembered: str, uid: str, replicas: int) -> None:
+    memory = PolicyMemory(time=NOW - 10.0, capacity=10.0, uid=remembered)
+    situation = LoadSituation(LIMIT, forecast(LIMIT), current_replicas=2, last_replicas=10, uid=uid, writes_size=True)
+    assert size_of(settings(scale_down=gently()), situation, memory, NOW).replicas == replicas

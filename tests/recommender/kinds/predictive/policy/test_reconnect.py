@@ -43,6 +43,9 @@ def held(loads: list[tuple[float, float]]) -> list[float | None]:
         ([(0, 0.9), (10, 0.6)], [None, 120]),
         # The clock was set back.
         ([(0, 100), (10, 50), (-3600, 50)], [None, 120, 120]),
+        # Since then, the load of the wrong clock counts for a minute, and no longer.
+        ([(30, 100), (0, 90), (60, 70)], [None, None, 120]),
+        ([(30, 100), (0, 90), (61, 70)], [None, None, None]),
     ],
 )
 def test_a_fall_within_a_minute_holds_the_capacity(

@@ -193,6 +193,17 @@ def test_a_reserve_without_arrivals_adds_only_the_missing_slots() -> None:
 
 
 @pytest.mark.parametrize(
+    ("policy", "pods", "is_noted"),
+    [(sticky(), None, True), (sticky(), ready(1), False), (settings(), None, False)],
+)
+def test_pods_whose_connections_are_unknown_are_noted(
+    policy: PredictiveSettings, pods: Pods | None, *, is_noted: bool
+) -> None:
+    found = sized(policy, LoadSituation(1.0, forecast(1.0), pods))
+    assert ("the connections of the pods are unknown" in found.note) is is_noted
+
+
+@pytest.mark.parametrize(
     ("pods", "replicas"),
     [
         (None, 10),

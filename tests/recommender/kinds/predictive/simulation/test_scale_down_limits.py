@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
@@ -74,6 +74,8 @@ def test_a_drop_within_a_minute_is_held() -> None:
 def test_unknown_steps_neither_begin_nor_end_a_hold() -> None:
     load = np.array([100.0, 50.0, np.nan, 50.0, np.nan, 50.0])
     assert held_steps(CONNECTIONS, load, 60.0).tolist() == [False, True, True, False, False, False]
+    load[2:] = np.nan
+    assert held_steps(CONNECTIONS, load, 60.0).tolist() == [False, True, True, False, False, False]
 
 
 def test_the_size_is_held_while_the_load_is_unknown() -> None:
@@ -92,24 +94,22 @@ def test_open_sessions_slow_the_scale_down() -> None:
 
 @given(
     loads,
-    st.sampled_from([None, 0.05, 0.5]),
-    st.sampled_from([0.0, 120.0, 300.0]),
-    st.sampled_from([None, 600.0]),
+    st.none()
+    | st.builds(
+        ScaleDown,
+        st.sampled_from([None, 0.05, 0.5]),
+        st.sampled_from([0.0, 120.0, 300.0]),
+        st.sampled_from([None, 600.0]),
+    ),
     st.sampled_from([None, CONNECTIONS]),
     st.sampled_from([10.0, 60.0]),
 )
+@example([100.0] + [80.0] * 9, None, CONNECTIONS, 60.0)
 @examples(max_examples=60)
 def test_a_backtest_requests_the_same_sizes_as_production(
-    series: list[float],
-    decay: float | None,
-    window: float,
-    drain: float | None,
-    connections: Connections | None,
-    step_seconds: float,
+    series: list[float], scale_down: ScaleDown | None, connections: Connections | None, step_seconds: float
 ) -> None:
-    settings = PredictiveSettings(
-        load_per_replica=PER_REPLICA, scale_down=ScaleDown(decay, window, drain), connections=connections
-    )
+    settings = PredictiveSettings(load_per_replica=PER_REPLICA, scale_down=scale_down, connections=connections)
     memory, expected = PolicyMemory(), []
     for step, value in enumerate(series):
         situation = LoadSituation(value, LoadForecast(value, 1.2 * value, "quantile"))
