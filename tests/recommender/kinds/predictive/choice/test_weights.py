@@ -12,11 +12,14 @@ from recommender.kinds.predictive.choice.weights import (
     CONFIGURED,
     REFUTED,
     UNPROVEN,
+    acting_weights,
     after_losses,
+    headroom_in,
     odds_of_models,
     prior_weights,
     proof_levels,
     shared_weights,
+    weighted_medians,
 )
 
 RATE, SHARE = 0.5, 0.01
@@ -54,11 +57,14 @@ def test_a_new_expert_starts_with_its_prior_and_a_removed_one_has_no_weight() ->
     np.testing.assert_allclose(
         shared_weights(np.array([0.2, 0.4, 0.4]), np.array([0.5, 0.0, 0.5]), 0.0), [1 / 3, 0, 2 / 3]
     )
+    np.testing.assert_allclose(shared_weights(np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.0, 0.5]), 0.0), [0.5, 0, 0.5])
 
 
 def test_losses_of_any_size_leave_weights_that_sum_to_one() -> None:
     found = after_losses(np.array([0.5, 0.5, 0.0]), np.array([1e6, -1e6, 0.0]), RATE)
     np.testing.assert_allclose(found, [0.0, 1.0, 0.0])
+    found = after_losses(np.array([0.5, 0.5, 0.0]), np.array([1e6, 1e6, 0.0]), RATE)
+    np.testing.assert_allclose(found, [0.5, 0.5, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -98,3 +104,38 @@ def test_odds_of_all_models_are_relative_to_their_prior() -> None:
 def test_models_that_take_part_share_what_headroom_leaves() -> None:
     takes_part = np.array([[True, False, True], [False, False, False]])
     np.testing.assert_allclose(prior_weights(takes_part, 0.6), [[0.2, 0.0, 0.2, 0.6], [0.0, 0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("level", "acting"),
+    [
+        pytest.param(UNPROVEN, [0.0, 0.0, 0.0, 1.0], id="unproven"),
+        pytest.param(CONFIGURED, [0.75, 0.0, 0.0, 0.25], id="proven at the configured cost"),
+        pytest.param(BILL, [0.75, 0.0, 0.0, 0.25], id="proven at the cost of the bill"),
+        pytest.param(REFUTED, [0.0, 0.0, 0.0, 1.0], id="refuted"),
+    ],
+)
+def test_proven_models_act_with_weights_above_their_prior_and_the_least(level: int, acting: list[float]) -> None:
+    weights, prior = np.array([[0.6, 0.15, 0.05, 0.2]]), np.array([[0.25, 0.15, 0.02, 0.58]])
+    np.testing.assert_allclose(acting_weights(weights, prior, np.array([level]), least=0.05), [acting])
+
+
+def test_headroom_acts_alone_in_the_marked_series() -> None:
+    acting = np.array([[0.5, 0.2, 0.3], [0.5, 0.2, 0.3]])
+    assert headroom_in(np.array([True, False]), acting).tolist() == [[0.0, 0.0, 1.0], [0.5, 0.2, 0.3]]
+
+
+@pytest.mark.parametrize(
+    ("values", "weights", "median"),
+    [
+        pytest.param([0.3, 0.1, 0.2], [1.0, 1.0, 1.0], 0.2, id="the middle one of equal weights"),
+        pytest.param([0.1, 0.3], [1.0, 1.0], 0.2, id="between two"),
+        pytest.param([0.3, 0.1], [0.25, 0.75], 0.15, id="nearer to the larger weight"),
+        pytest.param([0.1, 9.0, 0.1], [0.45, 0.1, 0.45], 0.1, id="a single expensive one raises nothing"),
+        pytest.param([0.1, 0.4, 0.2], [0.0, 0.0, 1.0], 0.2, id="one alone"),
+        pytest.param([0.3], [1.0], 0.3, id="one expert"),
+    ],
+)
+def test_the_weighted_median_of_experts(values: list[float], weights: list[float], median: float) -> None:
+    found = weighted_medians(np.array([values, values]), np.array([weights, weights]))
+    np.testing.assert_allclose(found, [median, median])
