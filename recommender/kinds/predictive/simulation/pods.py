@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.kinds.predictive.policy.free_slots import RESUME_RATIO
 
 if TYPE_CHECKING:
@@ -22,9 +21,11 @@ class StickyPods:
         """Begin with this many pods, which have started and are empty."""
         self.limit = limit
         self.connections: FloatArray = np.zeros(replicas)
-        self._starts_at: IntArray = np.zeros(replicas, dtype=np.int64)
+        self.starts_at: IntArray = np.zeros(replicas, dtype=np.int64)
+        """The step from which each pod takes connections."""
         self._is_full: BoolArray = np.zeros(replicas, dtype=np.bool_)
-        self._numbers: IntArray = np.arange(replicas)
+        self.numbers: IntArray = np.arange(replicas)
+        """The numbers of the pods, which no other pod gets."""
         self._next_number = replicas
 
     @property
@@ -50,17 +51,17 @@ class StickyPods:
             return 0.0
         if added > 0:
             self.connections = np.concatenate([self.connections, np.zeros(added)])
-            self._starts_at = np.concatenate([self._starts_at, np.full(added, step + lag_steps)])
+            self.starts_at = np.concatenate([self.starts_at, np.full(added, step + lag_steps)])
             self._is_full = np.concatenate([self._is_full, np.zeros(added, dtype=np.bool_)])
-            self._numbers = np.concatenate([self._numbers, np.arange(self._next_number, self._next_number + added)])
+            self.numbers = np.concatenate([self.numbers, np.arange(self._next_number, self._next_number + added)])
             self._next_number += added
             return 0.0
-        kept_longest = np.lexsort((self._numbers, self._is_full, self._starts_at > step))
+        kept_longest = np.lexsort((self.numbers, self._is_full, self.starts_at > step))
         # lexsort puts False before True and small numbers first: the end of the order is dropped.
         kept = np.sort(kept_longest[:replicas])
         before = float(self.connections.sum())
-        self.connections, self._starts_at = self.connections[kept], self._starts_at[kept]
-        self._is_full, self._numbers = self._is_full[kept], self._numbers[kept]
+        self.connections, self.starts_at = self.connections[kept], self.starts_at[kept]
+        self._is_full, self.numbers = self._is_full[kept], self.numbers[kept]
         return before - float(self.connections.sum())
 
     def place(self, offered: float, ready: BoolArray) -> float:
@@ -91,22 +92,4 @@ class StickyPods:
 
     def ready(self, step: int) -> BoolArray:
         """Return which pods accept new connections: they have started and are not full."""
-        return (self._starts_at <= step) & ~self._is_full
-
-    def observe(self, step: int, step_seconds: float, lag_steps: int) -> tuple[PodConnections, ...]:
-        """Return the pods as the policy sees them. A pod that has not started yet has no sample."""
-        pods = zip(
-            self.connections.tolist(),
-            self.ready(step).tolist(),
-            self._starts_at.tolist(),
-            self._numbers.tolist(),
-            strict=True,
-        )
-        return tuple(
-            PodConnections(connections, is_ready=is_ready, name=str(number))
-            if starts_at <= step
-            else PodConnections(
-                None, is_ready=False, name=str(number), unready_seconds=(step - starts_at + lag_steps) * step_seconds
-            )
-            for connections, is_ready, starts_at, number in pods
-        )
+        return (self.starts_at <= step) & ~self._is_full

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.policy.sizing import size_of
@@ -37,7 +38,7 @@ def decided_by_policy(
 
     def decide(step: int, pods: StickyPods, _refused: float) -> int:
         nonlocal memory
-        observed = pods.observe(step, fleet.step_seconds, fleet.lag_steps) if looks_at_pods and pods.count else None
+        observed = observed_pods(pods, step, fleet) if looks_at_pods and pods.count else None
         situation = LoadSituation(
             load=loads[step],
             forecast=LoadForecast(uppers[step], uppers[step], model),
@@ -50,3 +51,19 @@ def decided_by_policy(
         return fleet.min_replicas if sized.replicas is None else sized.replicas
 
     return decide
+
+
+def observed_pods(pods: StickyPods, step: int, fleet: FleetSettings) -> tuple[PodConnections, ...]:
+    """Return the pods as the policy sees them. A pod that has not started yet has no sample."""
+    rows = zip(pods.connections.tolist(), pods.ready(step).tolist(), pods.starts_at.tolist(), pods.numbers, strict=True)
+    return tuple(
+        PodConnections(connections, is_ready, str(number))
+        if starts_at <= step
+        else PodConnections(
+            None,
+            is_ready=False,
+            name=str(number),
+            unready_seconds=(step - starts_at + fleet.lag_steps) * fleet.step_seconds,
+        )
+        for connections, is_ready, starts_at, number in rows
+    )
