@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, identifying_labels, labels_to_read
+from adapter.foundation.sources.prometheus.answers.annotations import warnings_of_stores
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
@@ -25,11 +26,14 @@ ANY_TARGET: Final = "count(up)"
 ASKING_AGAIN: Final = "write a rule for it yourself, or try again when Prometheus has less to do"
 
 
-def samples_of(client: Prometheus, query: str) -> list[Sample]:
-    """Return the answer to an instant query. Raises PrometheusError, also for an answer that may be partial."""
+def samples_of(client: Prometheus, query: str, *, ignores_histograms: bool = False) -> list[Sample]:
+    """Return the answer to an instant query. Raises PrometheusError, also for an answer that may be partial.
+
+    With `ignores_histograms`, only warnings of stores make it a partial one (`warnings_of_stores`).
+    """
     answer = client.instant(query, timeout_seconds=QUERY_SECONDS)
     samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
-    refuse_partial(query, answer.warnings)
+    refuse_partial(query, warnings_of_stores(answer.warnings) if ignores_histograms else answer.warnings)
     return samples
 
 

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.prometheus.answers.annotations import is_of_engine
+from adapter.foundation.sources.prometheus.answers.annotations import warnings_of_stores
 from adapter.foundation.sources.prometheus.answers.envelopes import decode_part
 from adapter.foundation.sources.prometheus.answers.matrices import open_matrix
 from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
@@ -116,10 +116,9 @@ class MatrixReader:
     def matrix(self, *, is_overridden: bool = False) -> SeriesMatrix:
         """Return the matrix that was read; `is_overridden` means that the query is not a built-in one.
 
-        The built-in expressions read series of numbers. If the query engine ignored a native histogram, it was one that
-        somebody else exports under such a name, which must not make the answer for all nodes a partial one.
+        Of a built-in one, only warnings of stores count (`warnings_of_stores`).
         """
-        warnings = tuple(each for each in self._warnings if is_overridden or not is_of_engine(each))
+        warnings = tuple(self._warnings) if is_overridden else warnings_of_stores(self._warnings)
         values = np.concatenate(self._blocks) if self._blocks else np.empty((0, self._piece.columns))
         names = SeriesNames(self._digest.digest(), tuple(self._texts))
         return SeriesMatrix(names, values, warnings, self._left_out)

@@ -53,7 +53,8 @@ def startups_of_kube_state(client: Prometheus) -> Mapping[LikelyWorkload, tuple[
 
 
 def _finite(client: Prometheus, query: str) -> list[Sample]:
-    return [sample for sample in samples_of(client, query) if math.isfinite(sample.value)]
+    found = samples_of(client, query, ignores_histograms=True)
+    return [sample for sample in found if math.isfinite(sample.value)]
 
 
 def _nodes(client: Prometheus) -> Iterator[dict[str, Any]]:

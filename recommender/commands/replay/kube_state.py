@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from adapter.foundation.objects.integers import INT64_MAX
+from adapter.foundation.sources.prometheus.answers.annotations import warnings_of_stores
 from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits, RangeSeries
 from adapter.foundation.sources.prometheus.errors import refuse_partial
 from adapter.foundation.sources.prometheus.queries.clusters import NODE_CLUSTER_LABELS
@@ -145,7 +146,7 @@ class _Slice:
             timeout_seconds=QUERY_SECONDS,
             limits=_LIMITS,
         )
-        refuse_partial(query, answer.warnings)
+        refuse_partial(query, warnings_of_stores(answer.warnings))
         return tuple(series for series in answer.series if series.timestamps)
 
     def largest(self, metric: str, labels: tuple[str, ...], where: str = "") -> list[Element]:
@@ -206,7 +207,7 @@ def _read_nodes(part: _Slice, found: KubeState) -> None:
         found.taints[node].add((key, value, effect))
     query = f"last_over_time(kube_node_labels[{part.seconds}s])"
     answer = part.client.instant(query, timeout_seconds=QUERY_SECONDS, at=part.end)
-    refuse_partial(query, answer.warnings)
+    refuse_partial(query, warnings_of_stores(answer.warnings))
     for batch in answer.batches(UNPACED):
         for sample in batch:
             labels = {key: value for key, value in sample.labels.items() if key.startswith("label_")}

@@ -96,7 +96,7 @@ class ClusterReader:
     def has_usage(self) -> bool:
         """Return whether any container uses memory at the end of the window."""
         now = self.memory_query or usage_queries.memory_usage(self.where)
-        return bool(self._now(f"count({now})", ()))
+        return bool(self._memory_at(self.window.end, f"count({now})", ()))
 
     def resolution(self) -> usage_queries.Resolution | None:
         """Return the finest resolution at which CPU can be queried; None if nothing was scraped before the end."""
@@ -107,7 +107,7 @@ class ClusterReader:
     def history(self) -> ClusterHistory:
         """Return the history of the window, which has everything except CPU."""
         now = self.memory_query or usage_queries.memory_usage(self.where)
-        running = frozenset(self._containers(self._now(now, _CONTAINER)))
+        running = frozenset(self._containers(self._memory_at(self.window.end, now)))
         kills = tuple(
             frozenset(self._containers(found))
             for found in in_turn(
@@ -119,6 +119,10 @@ class ClusterReader:
 
     def _now(self, query: str, labels: tuple[str, ...]) -> list[Element]:
         return vector(self.client, query, self.window.end, labels)
+
+    def _memory_at(self, at: float, query: str, labels: tuple[str, ...] = _CONTAINER) -> list[Element]:
+        """Return the samples of a query of memory, which the configuration may override."""
+        return vector(self.client, query, at, labels, is_overridden=bool(self.memory_query))
 
     def _containers(self, found: Iterable[Element]) -> Iterable[PodContainer]:
         return (PodContainer(*each.labels) for each in found)
@@ -163,7 +167,7 @@ class ClusterReader:
         return MemoryPeaks(tuple(places), peaks)
 
     def _each_once(self, query: str, at: float) -> list[Element]:
-        found = vector(self.client, query, at, _CONTAINER)
+        found = self._memory_at(at, query)
         doubled = doubled_containers(query, self._containers(found))
         self.doubled.update(doubled)
         return [each for each in found if PodContainer(*each.labels) not in doubled]

@@ -32,19 +32,26 @@ def workload_containers(history: ClusterHistory) -> dict[PodContainer, WorkloadC
     return {pod: row for pod, row in found.items() if row not in inits}
 
 
-def read_cpu(reader: ClusterReader, rows: ContainerRows, query: str, step_seconds: int) -> CollectedCpu:
-    """Return the CPU usage of the rows in the window of the reader. Raises PrometheusError."""
+def read_cpu(
+    reader: ClusterReader, rows: ContainerRows, query: str, step_seconds: int, *, is_overridden: bool = False
+) -> CollectedCpu:
+    """Return the CPU usage of the rows in the window of the reader. Raises PrometheusError.
+
+    `is_overridden` means that the query is not a built-in one.
+    """
     window = reader.window
     collected = CollectedCpu.empty(rows, window.days, window.end, step_seconds)
-    ask = partial(ask_slice, reader, query, step_seconds)
+    ask = partial(ask_slice, reader, query, step_seconds, is_overridden=is_overridden)
     for day, samples in in_turn(ask, window.slices(len(rows.places), step_seconds)):
         collected.add(day, samples)
     return collected
 
 
-def ask_slice(reader: ClusterReader, query: str, step_seconds: int, asked: TimeSlice) -> tuple[int, list[UsageSamples]]:
+def ask_slice(
+    reader: ClusterReader, query: str, step_seconds: int, asked: TimeSlice, *, is_overridden: bool = False
+) -> tuple[int, list[UsageSamples]]:
     """Return the day of a slice, and the samples of each container in it. Raises PrometheusError."""
-    answer = matrix(reader.client, query, asked.start, asked.end, step_seconds)
+    answer = matrix(reader.client, query, asked.start, asked.end, step_seconds, is_overridden=is_overridden)
     found = [
         UsageSamples(
             PodContainer(

@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from adapter.foundation.sources.prometheus.answers.annotations import warnings_of_stores
 from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer, RangeLimits
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, refuse_partial
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.kinds.resources.workloads import PodContainer
@@ -37,10 +38,15 @@ class Element:
     value: float
 
 
-def vector(client: PrometheusClient, query: str, at: float, labels: tuple[str, ...]) -> list[Element]:
-    """Return the samples of a query at a time. Raises PrometheusError, also for an answer that may be partial."""
+def vector(
+    client: PrometheusClient, query: str, at: float, labels: tuple[str, ...], *, is_overridden: bool = False
+) -> list[Element]:
+    """Return the samples of a query at a time. Raises PrometheusError, also for an answer that may be partial.
+
+    `is_overridden` means that the query is not a built-in one, so that what the query engine left out counts as well.
+    """
     answer = client.instant(query, timeout_seconds=QUERY_SECONDS, at=at, limits=_LIMITS)
-    refuse_partial(query, answer.warnings)
+    _refuse_partial(query, answer.warnings, is_overridden=is_overridden)
     return [
         Element(tuple(sample.labels.get(label, "") for label in labels), sample.value)
         for batch in answer.batches(UNPACED)
@@ -48,13 +54,19 @@ def vector(client: PrometheusClient, query: str, at: float, labels: tuple[str, .
     ]
 
 
-def matrix(client: PrometheusClient, query: str, start: float, end: float, step_seconds: int) -> RangeAnswer:
+def matrix(
+    client: PrometheusClient, query: str, start: float, end: float, step_seconds: int, *, is_overridden: bool = False
+) -> RangeAnswer:
     """Return the series of a query between two times. Raises PrometheusError as `vector` does."""
     answer = client.range(
         query, start=start, end=end, step_seconds=step_seconds, timeout_seconds=QUERY_SECONDS, limits=_RANGE_LIMITS
     )
-    refuse_partial(query, answer.warnings)
+    _refuse_partial(query, answer.warnings, is_overridden=is_overridden)
     return answer
+
+
+def _refuse_partial(query: str, warnings: Sequence[str], *, is_overridden: bool) -> None:
+    refuse_partial(query, warnings if is_overridden else warnings_of_stores(warnings))
 
 
 def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:

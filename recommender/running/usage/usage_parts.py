@@ -83,7 +83,7 @@ def read_part(
     usage = need.settings.from_usage
     query = usage.cpu or cpu_usage(reader.where, resolution.rate_seconds)
     peaks = history.memory.peaks[0]
-    cpu = read_cpu(reader, rows, query, resolution.step_seconds)
+    cpu = read_cpu(reader, rows, query, resolution.step_seconds, is_overridden=bool(usage.cpu))
     return UsagePart(
         start=start,
         end=end,

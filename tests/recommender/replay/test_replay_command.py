@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from benchmarks.made_past import START, PastPlan, made_past
 from recommender.commands.main import main
+from recommender.commands.replay.kube_state import PastWindow, read_kube_state
 from recommender.recording.recording import RecordingGap
 from tests.recommender.replay.kube_series import kube_series
 from tests.recommender.replay.recordings import record
+from tests.support.annotated_answers import AnnotatedClient
 from tests.support.prometheus import scraped_prometheus
 
 if TYPE_CHECKING:
@@ -178,6 +181,17 @@ def test_impossible_values_are_left_out(
         flags = ("--prometheus-url", prometheus.url, "--last", "2h", "--end", "2026-10-01T02:20:00Z")
         document = replayed(capsys, "--config", config, *flags)
     assert document["policies"][0]["node_hours"] > 0
+
+
+def test_a_native_histogram_of_others_takes_no_past_away(tmp_path: Path) -> None:
+    """The query engine of Prometheus 3 leaves it out of a metric of kube-state-metrics, and says so in its answer."""
+    history = kube_series(made_past(PastPlan(days=0.1, nodes=4)), 300)
+    with (
+        scraped_prometheus(tmp_path, history=history) as prometheus,
+        AnnotatedClient(PrometheusSettings(prometheus.url)) as client,
+    ):
+        found = read_kube_state(client, PastWindow(START, START + 7200, 300), lambda *_: None)
+    assert len(found.nodes) == len(found.allocatable) == 4
 
 
 def test_unrecorded_time_gives_no_verdict(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:

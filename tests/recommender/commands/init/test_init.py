@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,10 @@ import yaml
 
 from adapter.foundation.exporters.known_metrics import KnownMetric, MetricSubject
 from adapter.foundation.exporters.table import KNOWN
-from tests.recommender.commands.init.series import PODS, history, text_of_now
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from recommender.commands.init.kube_state_cluster import documents_of_kube_state, startups_of_kube_state
+from tests.recommender.commands.init.series import NODES, PODS, history, text_of_now
+from tests.support.annotated_answers import AnnotatedClient
 from tests.support.forked import RECOMMENDER, run
 from tests.support.prometheus import scraped_prometheus
 
@@ -75,6 +79,14 @@ def test_the_horizon_is_how_long_pods_took_to_become_ready(written: Path) -> Non
 def test_each_entry_shows_its_current_value(written: Path) -> None:
     assert "Now: 2 replicas recommended, 2 running" in comments_of(written, "web")
     assert "Now: 3 replicas recommended, 2 running (linear/nodes 3: ceil(40 / 16)" in comments_of(written, "coredns")
+
+
+def test_a_native_histogram_of_others_takes_no_cluster_away(shop: ScrapedPrometheus) -> None:
+    """The query engine of Prometheus 3 leaves it out of a metric of kube-state-metrics, and says so in its answer."""
+    with AnnotatedClient(PrometheusSettings(shop.url)) as client:
+        kinds = Counter(document["kind"] for document in documents_of_kube_state(client))
+        assert kinds == {"Node": NODES, "Deployment": 3}
+        assert startups_of_kube_state(client)
 
 
 def test_an_addon_is_never_made_smaller_than_it_is(written: Path) -> None:

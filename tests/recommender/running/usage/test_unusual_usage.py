@@ -15,12 +15,25 @@ from recommender.decisions.record import TargetReference
 from recommender.running.usage import usage_queries
 from recommender.running.usage.prometheus_vectors import vector
 from tests.recommender.commands.sized_pods import DAY, END, MIB, Exposition, SizedPod
-from tests.recommender.running.usage.kept_usage import API, EACH, MEMORY, NOW, WEB, WEB_SERIES, flat, keeper, sizes
+from tests.recommender.running.usage.kept_usage import (
+    API,
+    EACH,
+    HISTORY,
+    MEMORY,
+    NOW,
+    WEB,
+    WEB_SERIES,
+    flat,
+    keeper,
+    sizes,
+)
+from tests.support.annotated_answers import IGNORED, AnnotatedClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from recommender.kinds.resources.resources_settings import FromUsage
     from tests.support.prometheus import ScrapedPrometheus
 
 
@@ -126,6 +139,42 @@ def test_rare_scrapes_are_noticed_if_prometheus_has_less_history_than_the_entry(
     record = sizes(kept)[WEB]
     assert record.cpu is not None
     assert record.cpu.target >= 200
+
+
+@pytest.fixture(scope="module")
+def annotated(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[AnnotatedClient]:
+    found = Exposition()
+    found.add_pod(SizedPod("shop", "web-1-0", ("ReplicaSet", "web-1"), flat(0.2), flat(3e8), seconds=DAY))
+    found.add_replica_set("shop", "web-1", "web")
+    with AnnotatedClient(PrometheusSettings(start_prometheus(history=found.text()).url)) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("warning", "usage", "is_known"),
+    [
+        (IGNORED, HISTORY, True),
+        ("PromQL warning: encountered a mix of histograms and floats for aggregation (1:5)", HISTORY, True),
+        ("a store did not answer", HISTORY, False),
+        (IGNORED, replace(HISTORY, memory=f"max by (namespace, pod, container) ({MEMORY})"), False),
+        (IGNORED, replace(HISTORY, cpu=usage_queries.cpu_usage("", 300)), False),
+    ],
+    ids=["ignored", "mixed", "a store", "memory of the configuration", "CPU of the configuration"],
+)
+def test_a_native_histogram_under_the_name_of_a_metric_of_containers_takes_nobodys_usage_away(
+    annotated: AnnotatedClient, tmp_path: Path, warning: str, usage: FromUsage, *, is_known: bool
+) -> None:
+    """Any scraped pod can export one. The query engine of Prometheus 3 leaves it out, and says so in its answer."""
+    annotated.warning = warning
+    kept = keeper(annotated, tmp_path)
+    need = replace(EACH, settings=replace(EACH.settings, from_usage=usage))
+    kept.read(need)
+    found = kept.inputs()[need.name]
+    assert isinstance(found, Unknown) is not is_known
+    if isinstance(found, Unknown):
+        assert f"the answer may be partial: {warning}" in found.reason
+    else:
+        assert found.keys() == {WEB}
 
 
 def test_usage_without_owners_is_unknown(start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path) -> None:

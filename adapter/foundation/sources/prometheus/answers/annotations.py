@@ -48,6 +48,16 @@ def is_of_engine(annotation: str) -> bool:
     return annotation.startswith(_OF_ENGINE)
 
 
+def warnings_of_stores(warnings: Iterable[str]) -> tuple[str, ...]:
+    """Return the warnings that do not come from the query engine.
+
+    These alone count for a query that reads numbers and gives each group a value of its own, as with `max by (…)`: what
+    the engine leaves out of it, such as a native histogram that somebody else exports under the name of a known metric,
+    must not make the answer for all others a partial one.
+    """
+    return tuple(text for text in warnings if not is_of_engine(text))
+
+
 def _is_remark(warning: str) -> bool:
     if warning.startswith(_INFORMATION):
         return not warning.startswith(_IGNORED)
