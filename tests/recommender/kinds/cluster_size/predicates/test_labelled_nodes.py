@@ -13,7 +13,13 @@ from recommender.kinds.cluster_size.predicates.node_affinity import is_selected
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.recommender.kinds.cluster_size.builders import node
 
-LABELS: Final[tuple[dict[str, str], ...]] = ({"pool": "a"}, {"pool": "b"}, {"pool": "a", "disk": "ssd"}, {}, {"disk": "ssd"})
+LABELS: Final[tuple[dict[str, str], ...]] = (
+    {"pool": "a"},
+    {"pool": "b"},
+    {"pool": "a", "disk": "ssd"},
+    {},
+    {"disk": "ssd"},
+)
 IN_A: Final = Requirement("pool", Operator.IN, ("a",))
 IN_B: Final = Requirement("pool", Operator.IN, ("b",))
 SSD: Final = Requirement("disk", Operator.IN, ("hdd", "ssd"))
