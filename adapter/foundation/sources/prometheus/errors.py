@@ -128,6 +128,10 @@ class IncompleteAnswerError(UnexpectedAnswerError):
     """The server warns that samples are missing from its answer, as while a store behind it is away."""
 
 
+class ClockError(UnexpectedAnswerError):
+    """The values are of another time than ours, or may be; the error says what to do."""
+
+
 def refuse_partial(query: str, warnings: Sequence[str]) -> None:
     """Raise IncompleteAnswerError if an answer has warnings that samples are missing."""
     if warnings:
@@ -170,6 +174,8 @@ def with_repair(error: PrometheusError, credentials: str = "check the credential
             return f"{error.cause}: {credentials}"
         case IncompleteAnswerError():
             return f"{error}: check the stores behind the address of Prometheus"
+        case ClockError():
+            return str(error)
         case UnexpectedAnswerError():
             return f"{error}: check that the address is that of a Prometheus"
     return str(error)

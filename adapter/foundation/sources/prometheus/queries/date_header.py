@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import NoReturn
 
-from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.errors import ClockError
 
 MOST_CLOCK_DIFFERENCE_SECONDS = 60.0
 
 
 def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> None:
-    """Raise UnexpectedAnswerError if the answer's `date` differs too much from `now` (Unix seconds)."""
+    """Raise ClockError if the answer's `date` differs too much from `now` (Unix seconds)."""
     try:
         theirs = parsedate_to_datetime(headers["date"]).timestamp()
     except (KeyError, ValueError, OverflowError):
@@ -27,9 +27,9 @@ def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> Non
 
 
 def refuse_difference(query: str, seconds_ahead: float) -> NoReturn:
-    """Raise UnexpectedAnswerError; if `seconds_ahead` is negative, Prometheus's clock is behind ours."""
+    """Raise ClockError; if `seconds_ahead` is negative, Prometheus's clock is behind ours."""
     behind = "behind" if seconds_ahead > 0 else "ahead of"
-    raise UnexpectedAnswerError(
+    raise ClockError(
         query,
         f"this machine's clock is {abs(seconds_ahead):.0f} s {behind} Prometheus's, so the values are of another time:"
         " synchronize both clocks with NTP",

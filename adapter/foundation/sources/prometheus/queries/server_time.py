@@ -22,6 +22,7 @@ from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
 from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.answers.decoding import read_instant
 from adapter.foundation.sources.prometheus.errors import (
+    ClockError,
     PrometheusError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
@@ -39,6 +40,8 @@ TIME_LIMITS: Final = AnswerLimits(max_bytes=1 << 16, max_samples=1)
 _EVERY_SECONDS: Final = 60.0
 _SOON_SECONDS: Final = 5.0
 """The time between checks while the server's clock is wrong, or does not show because the server is overloaded."""
+_MOST_SOON: Final = 12
+"""After so many failures in a row, it is asked as seldom as before: no overload, but a server that never answers."""
 _MOST_TIMEOUTS: Final = 3
 """After so many timeouts in a row, a server that has never answered a check is believed."""
 _USED_SECONDS: Final = 2 * _EVERY_SECONDS
@@ -105,7 +108,8 @@ class _Known:
 
     def is_due(self, now: float) -> bool:
         """Return whether it is time for the next check."""
-        return now - self.asked_at >= (_SOON_SECONDS if self.is_wrong or self.failures else _EVERY_SECONDS)
+        is_soon = self.is_wrong or 0 < self.failures < _MOST_SOON
+        return now - self.asked_at >= (_SOON_SECONDS if is_soon else _EVERY_SECONDS)
 
 
 class ServerTime:
@@ -128,11 +132,11 @@ class ServerTime:
         self._known = _Known()
 
     def refuse_if_wrong(self, query: str, deadline: Deadline) -> None:
-        """Raise UnexpectedAnswerError if the server's clock differs too much for an answer to be that of our time.
+        """Raise ClockError if the server's clock differs too much for an answer to be that of our time.
 
         So it does while the first checks time out. If it is time to ask, this is done first; `deadline` is that of the
-        query, which has been answered. A later check that fails changes nothing. Raises PrometheusTimeoutError if
-        another thread's check, which must be waited for, does not end by then.
+        query, which has been answered. A later check that fails changes nothing. Raises PrometheusTimeoutError if the
+        last result is old and another thread's check does not end by then.
         """
         known = self._known
         if known.is_due(self._monotonic()):
@@ -140,16 +144,16 @@ class ServerTime:
         if known.is_open:
             # No timeout: that would mean that the query is too large.
             cause = f"its clock may be wrong, because it did not answer {TIME_QUERY} in time: look at its load"
-            raise UnexpectedAnswerError(query, cause)
+            raise ClockError(query, cause)
         if known.is_wrong:
             refuse_difference(query, known.seconds_ahead)
 
     def _recent_comparison(self, known: _Known, query: str, deadline: Deadline) -> _Known:
         is_usable = not known.is_open and self._monotonic() - known.asked_at < _USED_SECONDS
         if not self._asking.acquire(timeout=0.0 if is_usable else _seconds_left(deadline)):
-            if not is_usable:
-                raise PrometheusTimeoutError(query, f"its clock was not checked within {deadline.seconds:.3g} s")
-            return known
+            if is_usable or known.is_open:
+                return known
+            raise PrometheusTimeoutError(query, f"its clock was not checked within {deadline.seconds:.3g} s")
         try:
             newest = self._known
             if newest.is_due(self._monotonic()):
