@@ -20,7 +20,7 @@ from recommender.kinds.cluster_size.scale_down.pod_kinds import LONG_TERMINATING
 from recommender.running.sizes.removal_marks import removal_taint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, ScaleDownSettings
 
@@ -65,13 +65,20 @@ def leaving_pods(
     ]
 
 
-def pods_to_evict(pods: Iterable[Mapping[str, Any]], since: float) -> tuple[EvictedPod, ...]:
+def pods_to_evict(
+    pods: Iterable[Mapping[str, Any]], first: Container[str] | None, since: float
+) -> tuple[EvictedPod, ...]:
     """Return the leaving pods of a node whose removal began at `since`, in Unix seconds, as they are evicted.
 
-    A pod that has come while pods were leaving, because it tolerates the removal, would come back to the drained node
-    after each eviction. As in Cluster Autoscaler, it ends with the node.
+    `first` are the UIDs of the pods that the node had then; None if they are not known yet. A pod that came afterwards,
+    because it tolerates the removal, would come back to the drained node after each eviction. As in Cluster Autoscaler,
+    it ends with the node.
     """
-    return tuple(_evicted_pod(pod) for pod in pods if not _has_come_back(pod, since))
+    return tuple(
+        _evicted_pod(pod)
+        for pod in pods
+        if first is None or text(pod, "metadata", "uid") in first or not _tolerates_removal(pod, since)
+    )
 
 
 def obstacle_to(pods: Iterable[Mapping[str, Any]], settings: ClusterSizeSettings) -> str:
@@ -163,16 +170,12 @@ def _is_long_terminating(pod: Mapping[str, Any], time: float) -> bool:
     return ends + (_grace_seconds(pod) if grace is None else grace) + LONG_TERMINATING_SECONDS < time
 
 
-def _has_come_back(pod: Mapping[str, Any], since: float) -> bool:
-    """Return whether the pod was made while others left its node, and is there because it tolerates the removal."""
+def _tolerates_removal(pod: Mapping[str, Any], since: float) -> bool:
     try:
-        created = time_of("creationTimestamp", text(pod, "metadata", "creationTimestamp"))
         tolerations = tolerations_of(msgspec.json.encode(items(pod, "spec", "tolerations")))
     except FactError:
         return False
-    return since < created < since + EVICTION_SECONDS + LONGEST_GRACE_SECONDS and all(
-        is_tolerated(taint, tolerations) for taint in (CORDON_TAINT, removal_taint(since))
-    )
+    return all(is_tolerated(taint, tolerations) for taint in (CORDON_TAINT, removal_taint(since)))
 
 
 def _longest_end_seconds(pod: Mapping[str, Any]) -> float:

@@ -25,7 +25,6 @@ from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed_outcome, send_write
 from recommender.running.sizes.evictable_pods import (
     EVICTION_SECONDS,
-    LONGEST_GRACE_SECONDS,
     EvictedPod,
     eviction_of,
     leaving_pods,
@@ -46,7 +45,16 @@ from recommender.running.sizes.removal_marks import (
     unmarked_node,
     without_future,
 )
-from recommender.running.sizes.removal_progress import DeletionDelays, RemovalTimes, WholeRemovals
+from recommender.running.sizes.removal_progress import (
+    ENDING_SECONDS,
+    PROVIDER_SECONDS,
+    SETTLE_SECONDS,
+    DeletionDelays,
+    FirstPods,
+    RemovalTimes,
+    WholeRemovals,
+    lateness,
+)
 
 if TYPE_CHECKING:
     import threading
@@ -63,12 +71,8 @@ _PODS: Final = "/api/v1/pods"
 _STEP_SECONDS: Final = 1.0
 _LEFT_OVER_STEPS: Final = 60
 """If no removal is configured, marks of an earlier configuration are looked for once in this many steps."""
-SETTLE_SECONDS: Final = 5.0
-"""The minimum time between cordoning and deleting a node, so that pods that were being bound to it are seen."""
 _RETRY_SECONDS: Final = 5.0
 """Time after which a refused eviction is tried again."""
-_ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
-"""How long all pods of a node may take to end."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,8 +99,7 @@ class NodeRemovals:
     _times: RemovalTimes = field(init=False)
     _evicts_at: dict[str, float] = field(default_factory=dict)
     """When refused evictions of a node are tried again, by the monotonic clock."""
-    _waits_from: dict[str, float] = field(default_factory=dict)
-    """Since when a drained node has waited for its provider, by the monotonic clock."""
+    _first_pods: FirstPods = field(default_factory=FirstPods)
     _delays: DeletionDelays = field(default_factory=DeletionDelays)
     _whole: WholeRemovals = field(default_factory=WholeRemovals)
     _marks: Mapping[str, RemovalMark] = field(default_factory=dict)
@@ -114,7 +117,7 @@ class NodeRemovals:
             node = self.objects.get(path, seconds=READ_SECONDS).document
         except KubernetesError as error:
             return failed_outcome(replace(found, result=ScaleResult.ERROR), error)
-        refusal = reason_to_stay(node, self.owner, self.clock.wall())
+        refusal = reason_to_stay(node, self.owner)
         if refusal:
             message = f"{removal.node} is not removed: {refusal}"
             return replace(found, result=ScaleResult.REFUSED, message=message)
@@ -145,10 +148,9 @@ class NodeRemovals:
         nodes = known.value if isinstance(known, Observed) else ()
         names = [node.name for node in nodes if REMOVAL in node.annotations]
         self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}
-        self._waits_from = {name: at for name, at in self._waits_from.items() if name in names}
-        self._delays.keep(names)
         self._deleted.intersection_update(names)
-        self._times.keep(names)
+        for each in (self._first_pods, self._delays, self._times):
+            each.keep(names)
         self._marks = {
             node.name: mark
             for node in nodes
@@ -169,7 +171,7 @@ class NodeRemovals:
     def _advance(self, name: str) -> None:
         node = self.objects.get(_path(name), seconds=READ_SECONDS).document
         mark = mark_of(node)
-        if mark is not None and is_of_another(mark, self.owner, self.clock.wall()):
+        if mark is not None and is_of_another(mark, self.owner, self._times.seconds_since(name, mark.since)):
             return
         if mark is None:
             if REMOVAL in (node["metadata"].get("annotations") or {}):
@@ -182,12 +184,13 @@ class NodeRemovals:
             self._follow(node, mark, mark.deleting_since)
             return
         settings, waited = self.rules(mark), self._times.seconds_since(name, mark.since)
-        pods = leaving_pods(self._pods(name), settings, mark.since, waited)
+        present = self._pods(name)
+        pods = leaving_pods(present, settings, mark.since, waited)
         obstacle = self.stopped(mark) or obstacle_to(pods, settings)
-        left = pods_to_evict(pods, mark.since)
+        left = pods_to_evict(pods, self._first_pods.of(name, present, waited), mark.since)
         is_ready = not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
         self._whole.note(name, is_drained=is_ready and not obstacle)
-        obstacle = obstacle or self._whole.obstacle(mark, waited)
+        obstacle = obstacle or self._whole.obstacle(mark, waited) or lateness(waited)
         if obstacle:
             self._roll_back(node, obstacle)
         elif left:
@@ -207,7 +210,7 @@ class NodeRemovals:
 
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
         """Evict pods that can still end in time, within their disruption budgets; give up after a while."""
-        late = [pod for pod in pods if not pod.is_terminating and waited + pod.grace_seconds > _ENDING_SECONDS]
+        late = [pod for pod in pods if not pod.is_terminating and waited + pod.grace_seconds > ENDING_SECONDS]
         if late:
             self._roll_back(node, f"{late[0]} was not evicted within {waited:.0f} s, and it is too late for that now")
             return
@@ -222,7 +225,7 @@ class NodeRemovals:
             self._evicts_at[text(node, "metadata", "name")] = self.clock.monotonic() + _RETRY_SECONDS
         if refusals and waited > EVICTION_SECONDS:
             self._roll_back(node, f"not all pods could be evicted within {EVICTION_SECONDS:.0f} s: {refusals[0]}")
-        elif waited > _ENDING_SECONDS:
+        elif waited > ENDING_SECONDS:
             self._roll_back(node, f"{pods[0]} has not ended within {waited:.0f} s")
 
     def _refused_eviction(self, pod: EvictedPod) -> str:
@@ -245,9 +248,7 @@ class NodeRemovals:
         problem = self.deletion.problem_of(node, mark, unseen)
         if problem.waits:
             self._states.failed(name, f"the removal of the node waits: {problem.message}", node=name)
-            waits_from = self._waits_from.setdefault(name, self.clock.monotonic())
-            is_late = self._times.seconds_since(name, mark.since) > _ENDING_SECONDS
-            if is_late and self.clock.monotonic() - waits_from > 2 * UNCERTAIN_SECONDS:
+            if self._times.seconds_since(name, mark.since) > PROVIDER_SECONDS:
                 self._roll_back(node, problem.message)
             return
         if problem.message:

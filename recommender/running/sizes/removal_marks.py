@@ -66,9 +66,9 @@ def without_future(mark: RemovalMark, now: float) -> RemovalMark:
     return msgspec.structs.replace(mark, since=min(mark.since, now), deleting_since=deleting_since)
 
 
-def is_of_another(mark: RemovalMark, owner: str, now: float) -> bool:
+def is_of_another(mark: RemovalMark, owner: str, waited: float) -> bool:
     """Return whether another recommender carries the removal out; after an hour, it no longer exists."""
-    return mark.owner not in {"", owner} and now - mark.since < _OTHERS_SECONDS
+    return mark.owner not in {"", owner} and waited < _OTHERS_SECONDS
 
 
 def deletions_since(time: float, mark: RemovalMark, others: Iterable[RemovalMark]) -> int:
@@ -112,14 +112,14 @@ def _is_removed_by_others(node: Mapping[str, Any]) -> bool:
     return mark_of(node) is None and _other_taints(node) != section(node, "spec").get("taints", [])
 
 
-def reason_to_stay(node: Mapping[str, Any], owner: str, now: float) -> str:
+def reason_to_stay(node: Mapping[str, Any], owner: str) -> str:
     """Return why a recommender must not remove the Node; empty if nothing on the Node forbids it."""
     if text(node, "metadata", "deletionTimestamp"):
         return "it is being deleted already"
     if text(node, "metadata", "annotations", SCALE_DOWN_DISABLED) == "true":
         return f"it has the annotation {SCALE_DOWN_DISABLED}"
     mark = mark_of(node)
-    if mark is not None and is_of_another(mark, owner, now):
+    if mark is not None and is_of_another(mark, owner, 0.0):
         return f"the recommender {mark.owner} is removing it"
     return "another program is removing it" if _is_removed_by_others(node) else ""
 

@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recommender.kinds.cluster_size.node_groups.fields import text, texts
 from recommender.kinds.cluster_size.scale_down.annotations import DELAY_DELETION
+from recommender.running.sizes.evictable_pods import EVICTION_SECONDS, LONGEST_GRACE_SECONDS
+from recommender.running.sizes.machine_deletion import UNCERTAIN_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from adapter.foundation.time.clock import Clock
     from recommender.running.sizes.removal_marks import RemovalMark
 
 DELAY_SECONDS: Final = 120.0
 """How long annotations delay a deletion after the last pod has gone (`--node-deletion-delay-timeout`)."""
+SETTLE_SECONDS: Final = 5.0
+"""The minimum time between cordoning and deleting a node, so that pods that were being bound to it are seen."""
+ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
+"""How long all pods of a node may take to end."""
+PROVIDER_SECONDS: Final = ENDING_SECONDS + DELAY_SECONDS + 2 * UNCERTAIN_SECONDS
+"""How long a drained node waits for its provider, counted from its mark: some minutes however long draining took."""
+_LONGEST_SECONDS: Final = PROVIDER_SECONDS + 30.0
 MARKING_SECONDS: Final = 60.0
 """How long it may take until all nodes of a group are marked, one after the other."""
 
@@ -51,6 +60,36 @@ class RemovalTimes:
     def keep(self, nodes: Collection[str]) -> None:
         """Forget the times of all other nodes."""
         self._began = {key: began for key, began in self._began.items() if key[0] in nodes}
+
+
+def lateness(waited_seconds: float) -> str:
+    """Return why a removal ends that has not led to a deletion so long after it began; empty if it may go on.
+
+    While no recommender was there, the node may have got pods that nobody evicted.
+    """
+    return f"it could not be deleted within {waited_seconds:.0f} s" if waited_seconds > _LONGEST_SECONDS else ""
+
+
+class FirstPods:
+    """Remembers which pods a node had when its removal began, to tell them from those that came to it afterwards."""
+
+    def __init__(self) -> None:
+        """Begin without nodes."""
+        self._uids: dict[str, frozenset[str]] = {}
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forget all other nodes."""
+        self._uids = {name: uids for name, uids in self._uids.items() if name in names}
+
+    def of(self, name: str, pods: Iterable[Mapping[str, Any]], waited_seconds: float) -> frozenset[str] | None:
+        """Return the UIDs of a node's first pods; None while pods that were being bound to it may still come.
+
+        `pods` are its present ones, and `waited_seconds` is the time since the node was marked. After a restart, those
+        that are seen first count.
+        """
+        if waited_seconds < SETTLE_SECONDS:
+            return None
+        return self._uids.setdefault(name, frozenset(text(pod, "metadata", "uid") for pod in pods))
 
 
 class DeletionDelays:

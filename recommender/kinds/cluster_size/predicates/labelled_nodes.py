@@ -31,6 +31,8 @@ class LabelledNodes:
         labels = scheduling.node_selector[:1] or _listed_labels(scheduling.node_terms or ())
         if labels is None:
             return range(len(self._nodes))
+        if len(labels) == 1:
+            return self._with_label(*labels[0])
         return sorted({place for key, value in labels for place in self._with_label(key, value)})
 
     def _with_label(self, key: str, value: str) -> Sequence[int]:

@@ -63,5 +63,5 @@ def test_a_drained_node_does_not_wait_for_its_provider_for_ever(drained_after: i
     harness.later(drained_after)
     harness.api.pods.clear()
     harness.group.answers |= {"min_size": 1, "nodes": [ProviderInstance("x:///2")]}
-    harness.later(1000 - drained_after)
+    harness.later(1200 - drained_after)
     assert (harness.is_usable("n2"), harness.group.changes) == (True, [])

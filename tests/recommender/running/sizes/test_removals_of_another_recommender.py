@@ -17,6 +17,19 @@ def test_the_removal_of_another_recommender_is_left_to_it() -> None:
     assert (harness.is_cordoned("n2"), harness.api.evicted, harness.events) == (True, [], [])
 
 
+def test_a_removal_of_a_clock_that_is_ahead_is_left_to_its_recommender_for_an_hour_too() -> None:
+    harness = ProviderHarness()
+    harness.now += 2 * 86_400.0
+    harness.resize(1, "n2")
+    harness.now -= 2 * 86_400.0
+    harness.owner, harness.stopped = "shop/tidewatch", "no recommendation nodes is configured"
+    harness.begin()
+    harness.later(3500)
+    assert harness.is_cordoned("n2")
+    harness.later(200)
+    assert (harness.is_usable("n2"), harness.group.changes) == (True, [])
+
+
 def test_a_node_is_usable_again_an_hour_after_its_recommender_has_gone() -> None:
     harness = ProviderHarness()
     harness.resize(1, "n2")
