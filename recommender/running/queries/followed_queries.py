@@ -30,8 +30,13 @@ class QuerySource(Protocol):
     def value(self, query: str) -> Observed[float] | Unknown:
         """Return the single value of the query at present."""
 
-    def whole_value(self, query: str, found: Observed[float], seconds: float) -> Observed[float] | None:
-        """Return the value, like `found`, if the query has at least the series that it had that many seconds ago."""
+    def whole_value(
+        self, query: str, found: Observed[float], seconds: float, took_seconds: float
+    ) -> Observed[float] | None:
+        """Return the value, like `found`, if the query has at least the series that it had that many seconds ago.
+
+        `took_seconds` is how long the source took for `found`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ class FollowedQueries:
         It is a QueryAnswer if the query is followed and its series may not be complete.
         """
         source, followed = self._source_of(asked), self._followed
+        began = self._clock()
         found = source.value(asked.text)
         if isinstance(found, Unknown) or not math.isfinite(found.value) or asked not in self._queries:
             return found
@@ -105,7 +111,7 @@ class FollowedQueries:
             followed[asked] = replace(before, value=found.value, last_answer=now, lacking_since=None)
             return found if young_seconds is None else QueryAnswer(found.value, found.time, whole_seconds=seconds)
         is_due = before is None or before.is_due(now)
-        whole = source.whole_value(asked.text, found, seconds) if is_due else None
+        whole = source.whole_value(asked.text, found, seconds, now - began) if is_due else None
         is_whole = whole is not None
         found = whole or found
         if before is None:

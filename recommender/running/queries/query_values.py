@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SHOWN_WARNING_CHARACTERS = 200
 NO_PROMETHEUS: Final = "the configuration has no `prometheus:`: add its url"
 COUNT_SECONDS: Final = 2.0
-"""How long the number of series is waited for at most: the value is already known, and late for its poll after 8 s."""
+"""How long the numbers of series may take beside the value: it is already known, and late for its poll after 8 s."""
 _MILLISECOND = 0.001
 """The minimum time between two samples, in seconds."""
 
@@ -106,16 +106,19 @@ class QueryValues:
         times = self._times(asked, (Sample({}, 0.0, newest),), newest - _MILLISECOND)
         return None if isinstance(times, Unknown) else newest - times[0]
 
-    def whole_value(self, query: str, found: Observed[float], seconds: float) -> Observed[float] | None:
+    def whole_value(
+        self, query: str, found: Observed[float], seconds: float, took_seconds: float
+    ) -> Observed[float] | None:
         """Return the value of the query if it has at least the series that it had that many seconds ago.
 
         It is None if it had none then, or has fewer now, or if that cannot be asked. `found` is its value a moment ago,
-        which is returned for a query of whose series nothing can be said.
+        which is returned for a query of whose series nothing can be said. The server took `took_seconds` for it and has
+        as much time for the value again, but no more than for any query.
         """
         counts = series_query(query, seconds)
         if not counts:
             return found
-        answer = self._query_samples(counts, None, min(COUNT_SECONDS, self._timeout_seconds))
+        answer = self._query_samples(counts, None, COUNT_SECONDS + min(took_seconds, self._timeout_seconds))
         value = whole_value(answer.value) if isinstance(answer, Observed) else None
         return None if value is None else replace(found, value=value)
 

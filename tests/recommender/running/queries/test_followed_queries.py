@@ -27,12 +27,20 @@ class Source:
     whole: float | None = None
     """Its value together with the number of series, if that is another one."""
     looked_up: list[float] = field(default_factory=list)
+    value_seconds: float = 0.0
+    """How long it takes to answer."""
+    took: float = 0.0
+    """How long the value is said to have taken in the last look-up."""
 
     def value(self, _query: str) -> Observed[float] | Unknown:
+        self.now += self.value_seconds
         return Unknown("it is down") if self.answer is None else Observed(self.answer, AT)
 
-    def whole_value(self, _query: str, found: Observed[float], seconds: float) -> Observed[float] | None:
+    def whole_value(
+        self, _query: str, found: Observed[float], seconds: float, took_seconds: float
+    ) -> Observed[float] | None:
         self.looked_up.append(seconds)
+        self.took = took_seconds
         return replace(found, value=self.whole or found.value) if self.now - seconds >= self.since else None
 
 
@@ -106,6 +114,12 @@ def test_the_value_is_the_one_that_came_with_the_number_of_series() -> None:
     source.answer = 9.5
     followed.value(ASKED)
     assert source.looked_up == [300] * 3
+
+
+def test_the_look_up_knows_how_long_the_value_took() -> None:
+    source = Source(OLD, answer=9.0, value_seconds=3.0)
+    following(source, ASKED).value(ASKED)
+    assert source.took == 3.0
 
 
 def test_a_query_that_is_followed_no_more_is_forgotten() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import socket
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
@@ -20,6 +21,7 @@ from recommender.running.queries.series_counts import series_query, whole_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
     from tests.support.prometheus import ScrapedPrometheus
 
 FOUND = Observed(3.0, 1_800_000_000.0)
@@ -159,21 +161,56 @@ def test_a_prometheus_states_the_value_together_with_the_numbers(
     client = PrometheusClient(PrometheusSettings(prometheus.url))
     values = QueryValues(client, UNPACED, 5.0)
     try:
-        found = values.whole_value(query, FOUND, 300.0)
+        found = values.whole_value(query, FOUND, 300.0, 0.0)
         assert found == (None if expected is None else Observed(expected, FOUND.time))
     finally:
         values.close()
 
 
 def test_a_prometheus_that_does_not_answer_proves_nothing() -> None:
-    assert QueryValues(None, UNPACED, 5.0).whole_value("sum(load)", FOUND, 300.0) is None
+    assert QueryValues(None, UNPACED, 5.0).whole_value("sum(load)", FOUND, 300.0, 0.0) is None
+
+
+class SlowClient(PrometheusClient):
+    """A client of a server that takes a time for each answer, without a wait."""
+
+    seconds = 0.0
+
+    def instant(self, query: str, *, timeout_seconds: float, **options: Any) -> InstantAnswer:  # noqa: ANN401 - handed on
+        if self.seconds > timeout_seconds:
+            raise PrometheusTimeoutError(query, "it did not answer in time")
+        return super().instant(query, timeout_seconds=10.0, **options)
+
+
+@pytest.mark.parametrize(
+    ("took", "seconds", "is_whole"),
+    [(0.1, 1.9, True), (0.1, 3.0, False), (3.0, 4.0, True), (4.9, 6.0, True), (15.0, 8.0, False)],
+    ids=[
+        "a fast value",
+        "counts that hang",
+        "a value that takes longer than its counts may",
+        "a value that takes almost the whole time limit",
+        "a value whose samples had to be searched for a long time",
+    ],
+)
+def test_a_value_that_takes_its_time_has_that_time_again_beside_the_counts(
+    prometheus: ScrapedPrometheus, took: float, seconds: float, *, is_whole: bool
+) -> None:
+    client = SlowClient(PrometheusSettings(prometheus.url))
+    client.seconds = seconds
+    values = QueryValues(client, UNPACED, 5.0)
+    try:
+        found = values.whole_value('sum(load{name="kept"})', FOUND, 300.0, took)
+        assert found == (Observed(20.0, FOUND.time) if is_whole else None)
+    finally:
+        values.close()
 
 
 def test_a_count_that_hangs_does_not_make_the_value_late(hanging_server: str) -> None:
     client = PrometheusClient(PrometheusSettings(hanging_server))
     values, began = QueryValues(client, UNPACED, 5.0), time.monotonic()
     try:
-        assert values.whole_value("sum(load)", FOUND, 300.0) is None
+        assert values.whole_value("sum(load)", FOUND, 300.0, 0.1) is None
     finally:
         values.close()
     assert time.monotonic() - began < 4.0
