@@ -1,7 +1,7 @@
 """Queries that are sent again and again: a value that has fallen may lack series, and this is looked up.
 
 Only a fall leads to a look-up, so that a load that rises or stays costs Prometheus nothing more. A value that lacks
-series for longer than it can hold a size is looked up less often.
+series for longer than any removed ones are found is looked up less often.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 _LEAST_SECONDS: Final = 1.0
 _COUNTED_AGAIN_SECONDS: Final = 60.0
-"""The time between two look-ups of a query that has lacked series for `WHOLE_SECONDS`."""
+"""The time between two look-ups of a query that has lacked series for `_FOUND_SECONDS`."""
+_FOUND_SECONDS: Final = 3 * WHOLE_SECONDS
+"""For how long a series that was removed, together with its pod for example, may be missing in look-ups: they look this
+far back, `WHOLE_SECONDS` earlier with a range of less than ten minutes. Once no series are missing, the wait ends, so
+that the next loss is waited for anew: until it has been looked up, a restart of the source would be followed at once.
+"""
 
 
 class QuerySource(Protocol):
@@ -55,9 +60,9 @@ class _Followed:
     """When the series were last looked up, by the monotonic clock."""
 
     def is_due(self, now: float) -> bool:
-        """Return whether a fall is looked up now; a size that depends on it is held for `WHOLE_SECONDS` at most."""
+        """Return whether a fall is looked up now, which is in each poll as long as removed series may be found."""
         since = self.lacking_since
-        return since is None or now - since < WHOLE_SECONDS or now - self.counted >= _COUNTED_AGAIN_SECONDS
+        return since is None or now - since < _FOUND_SECONDS or now - self.counted >= _COUNTED_AGAIN_SECONDS
 
     def young_seconds(self, now: float) -> float | None:
         """Return for how long this process has followed a source that began young; None once that is long enough."""

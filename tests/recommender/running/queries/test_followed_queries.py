@@ -132,19 +132,32 @@ def test_a_query_that_is_followed_no_more_is_forgotten() -> None:
     assert source.looked_up == [300, 300]
 
 
-def test_a_series_that_is_missing_for_good_is_looked_up_once_a_minute_after_five_minutes() -> None:
+def test_a_series_that_is_missing_for_good_is_looked_up_once_a_minute_after_a_quarter_of_an_hour() -> None:
     source = Source(OLD, answer=9.0)
     followed = following(source, ASKED)
     followed.value(ASKED)
     source.since, source.answer = math.inf, 1.0
     counts = []
-    for source.now in range(10, 911, 10):
+    for source.now in range(10, 1511, 10):
         answer = followed.value(ASKED)
         assert isinstance(answer, QueryAnswer)
         assert answer.whole_seconds == 0
         counts.append(len(source.looked_up))
-    until_the_end_of_a_hold, afterwards = counts[29] - 1, counts[-1] - counts[29]
-    assert (until_the_end_of_a_hold, afterwards) == (30, 10)
+    while_ranges_have_old_series, afterwards = counts[89] - 1, counts[-1] - counts[89]
+    assert (while_ranges_have_old_series, afterwards) == (90, 10)
+
+
+@pytest.mark.parametrize("whole_again", [310, 610, 890], ids=["instant", "range of five minutes", "longest range"])
+def test_series_that_count_again_are_noticed_in_the_same_poll(whole_again: float) -> None:
+    source = Source(OLD, answer=90.0)
+    followed = following(source, ASKED)
+    followed.value(ASKED)
+    # Pods were removed: until they are no longer found earlier either, their series are missing.
+    source.since, source.answer = math.inf, 80.0
+    for source.now in range(10, round(whole_again), 10):
+        followed.value(ASKED)
+    source.now, source.since = whole_again, OLD
+    assert followed.value(ASKED) == QueryAnswer(80.0, AT, whole_seconds=300.0)
 
 
 def test_a_fall_after_a_recovery_is_looked_up_at_once() -> None:
