@@ -165,8 +165,11 @@ class _Calculator:
             trail.hold(rungs, ratio)
         trail.limit(steps.limits)
         self._keep_quiet(trail, memory, now)
-        last = facts.current_size if memory.last is None else memory.last.replicas
         is_first = own.is_first_process or (memory.last is None and bool(facts.answers))
+        last = None if memory.last is None else memory.last.replicas
+        if is_first:
+            # The target may not have been known when the first value, of a part of the series, was decided.
+            last = max((size for size in (last, facts.current_size) if size is not None), default=None)
         since = partial_since(facts.answers, own.partial_since, now, is_first_process=is_first)
         hold = keep_size(trail, since, last, now)
         if hold:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapter.foundation.cluster.values.state import ClusterState, CountQuery, Observed, Unknown
 from recommender.decisions.inputs import Inputs, QueryAnswer, TargetState
 from recommender.decisions.loop import decide
-from recommender.decisions.memory import Memory
+from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.proportional.calculate import calculate_proportional
@@ -33,6 +33,7 @@ PODS: Final = Driver("pods", CountQuery("pods"), per_replica=10)
 SETTINGS: Final = ProportionalSettings(drivers=(QUERY,))
 NO_ANSWER: Final = Unknown("Prometheus is down")
 NO_PODS: Final = Unknown("the API server is down")
+LATE: Final = Unknown("it has not been read", is_awaited=True)
 
 Seen = tuple[float, float | Unknown | None, float | None]
 """Seconds since the start, the value of the query, and `whole_seconds` if it was looked up. Where the value is None the
@@ -63,6 +64,28 @@ def inputs(value: float | Unknown, whole_seconds: float | None, pods: int | Unkn
         answer = Observed(value, now) if whole_seconds is None else QueryAnswer(value, now, whole_seconds=whole_seconds)
     counted = pods if isinstance(pods, Unknown) else Observed(pods, now)
     return Inputs(ClusterState(counts={CountQuery("pods"): counted}), {"sum(load)": answer})
+
+
+def targeted_decisions(
+    polls: Iterable[tuple[Seen, TargetState | Unknown | None]],
+    proportional: ProportionalSettings = SETTINGS,
+    memory: Memory | None = None,
+) -> list[Decision]:
+    """Return the decisions for a target, whose state at each poll comes with what is seen then."""
+    memory, found = memory or Memory(), []
+    for (seconds, value, whole_seconds), state in polls:
+        assert value is not None
+        now = START + seconds
+        facts = inputs(value, whole_seconds, 0, now)
+        facts = replace(facts, cluster=replace(facts.cluster, nodes=Observed((), now)))
+        target = state if isinstance(state, Unknown) else Observed(state, now)
+        found.append(
+            decide(
+                TARGETED, calculate_proportional(proportional), replace(facts, targets={TARGET: target}), memory, now
+            )
+        )
+        memory = found[-1].memory
+    return found
 
 
 @pytest.mark.parametrize(
@@ -145,15 +168,28 @@ def test_a_kept_size_says_why_and_until_when() -> None:
 def test_without_a_memory_a_sum_that_may_lack_series_does_not_shrink_the_current_size(
     current: int | None, seen: list[tuple[float, float, float]], replicas: list[int]
 ) -> None:
-    memory, found = Memory(), []
-    for seconds, value, whole_seconds in seen:
-        now = START + seconds
-        state = None if current is None else TargetState(current)
-        facts = replace(inputs(value, whole_seconds, 0, now), targets={TARGET: Observed(state, now)})
-        decision = decide(TARGETED, calculate_proportional(SETTINGS), facts, memory, now)
-        memory = decision.memory
-        found.append(decision.record.replicas)
-    assert found == replicas
+    state = None if current is None else TargetState(current)
+    found = targeted_decisions([(each, state) for each in seen])
+    assert [each.record.replicas for each in found] == replicas
+
+
+@pytest.mark.parametrize("late", [LATE, None], ids=["late", "created meanwhile"])
+def test_a_target_that_is_known_later_is_not_shrunk_either(late: Unknown | None) -> None:
+    polls: list[tuple[Seen, TargetState | Unknown | None]] = [
+        ((0, 10.0, 0), late),
+        ((10, 20.0, 10), TargetState(10)),
+        ((20, 20.0, 20), late),
+        ((59, 20.0, 59), TargetState(10)),
+        ((60, 20.0, 60), TargetState(10)),
+    ]
+    found = targeted_decisions(polls)
+    assert [each.record.replicas for each in found] == [1, 10, 10, 10, 2]
+
+
+def test_a_size_that_was_recommended_before_a_restart_counts_more_than_the_current_one() -> None:
+    before = Memory(last=LastValue(5, START - 10, START - 10))
+    found = targeted_decisions([((0, 10.0, 0), TargetState(50))], memory=before)
+    assert found[0].record.replicas == 5
 
 
 def test_missing_series_outlast_an_api_server_that_does_not_answer() -> None:
