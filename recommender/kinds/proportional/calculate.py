@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from adapter.foundation.objects.selectors import Selector, parse_selector
 from recommender.decisions.calculation import Calculate, Calculation, InputMissingError
-from recommender.decisions.limits import Limit, SizeTrail
+from recommender.decisions.limits import Limit, SizeTrail, within
 from recommender.decisions.record import Step
 from recommender.decisions.replicas import NO_VALUE, Replicas
 from recommender.kinds.proportional.facts import Facts, LastCounts
@@ -171,7 +171,8 @@ class _Calculator:
             # The target may not have been known when the first value, of a part of the series, was decided.
             last = max((size for size in (last, facts.current_size) if size is not None), default=None)
         since = partial_since(facts.answers, own.partial_since, now, is_first_process=is_first)
-        hold = keep_size(trail, since, last, now)
+        # The size that is in place may be outside of the bounds, which hold in any case.
+        hold = keep_size(trail, since, None if last is None else within(steps.limits, last)[0], now)
         if hold:
             rungs = {driver: max(value, own.rungs.get(driver, value)) for driver, value in rungs.items()}
         return dataclasses.replace(

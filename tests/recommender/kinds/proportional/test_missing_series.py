@@ -16,7 +16,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.proportional.calculate import calculate_proportional
-from recommender.kinds.proportional.parameters import Driver, DriverQuery, ProportionalSettings
+from recommender.kinds.proportional.parameters import Driver, DriverQuery, Linear, ProportionalSettings
 from recommender.running.memory.memory_document import decode_memory, encode_memory
 
 if TYPE_CHECKING:
@@ -190,6 +190,13 @@ def test_a_size_that_was_recommended_before_a_restart_counts_more_than_the_curre
     before = Memory(last=LastValue(5, START - 10, START - 10))
     found = targeted_decisions([((0, 10.0, 0), TargetState(50))], memory=before)
     assert found[0].record.replicas == 5
+
+
+def test_a_size_above_max_is_kept_within_it() -> None:
+    limited = ProportionalSettings(mode=Linear(0, 20, max=10), drivers=(QUERY,))
+    [found] = targeted_decisions([((0, 20.0, 0), TargetState(50))], limited)
+    assert found.record.replicas == 10
+    assert "10 is kept, and not reduced to 2, until" in found.record.message
 
 
 def test_missing_series_outlast_an_api_server_that_does_not_answer() -> None:
