@@ -158,6 +158,11 @@ class Gatherer:
             queries_elsewhere=queries,
         )
 
+    def forget(self) -> None:
+        """Use no answer, not even one that is still to come, to what was asked until now: another process leads."""
+        for each in (self._queries, self._config_maps, self._loads):
+            each.forget()
+
 
 def _threads_of(threads: LookUpThreads | ThreadsOf) -> ThreadsOf:
     return (lambda _backend: threads) if isinstance(threads, LookUpThreads) else threads
@@ -181,6 +186,8 @@ class _PendingLookUp(Generic[T]):
     result: Observed[T] | Unknown
     seconds: float = 0.0
     """How long the lookup took, without the wait for a thread."""
+    is_forgotten: bool = False
+    """Whether the result is not to be used: another process has led since the lookup was submitted."""
 
 
 class _Parallel(Generic[K, T]):
@@ -213,8 +220,9 @@ class _Parallel(Generic[K, T]):
         self._earlier = {key: found for key, found in self._earlier.items() if key in self._apart}
         for key in keys:
             pending = self._under_way.get(key)
-            if pending is not None and key in self._apart and pending.done.is_set():
-                self._earlier[key] = pending.result
+            if pending is not None and (key in self._apart or pending.is_forgotten) and pending.done.is_set():
+                if not pending.is_forgotten:
+                    self._earlier[key] = pending.result
                 if pending.seconds > SLOW_SECONDS:
                     self._slow |= {key}
                 pending = None
@@ -249,7 +257,7 @@ class _Parallel(Generic[K, T]):
             if key in self._apart:
                 seconds = 0.0 if key in self._slow else min(seconds, max(0.0, until - self._clock()))
             under_way = self._under_way[key]
-            if under_way.done.wait(seconds):
+            if not under_way.is_forgotten and under_way.done.wait(seconds):
                 found[key] = under_way.result
                 self._earlier.pop(key, None)
             else:
@@ -259,11 +267,17 @@ class _Parallel(Generic[K, T]):
             key for key, each in done.items() if each.seconds > SLOW_SECONDS
         )
         self._failures = {key: why for key, why in self._failures.items() if key in keys and key not in done} | {
-            key: each.result for key, each in done.items() if isinstance(each.result, Unknown)
+            key: each.result for key, each in done.items() if isinstance(each.result, Unknown) and not each.is_forgotten
         }
         # A lookup that is no longer wanted is forgotten, too, once it is done.
         self._under_way = {key: each for key, each in self._under_way.items() if key not in done}
         return found
+
+    def forget(self) -> None:
+        """Use no answer to what was asked until now; what is under way is still not sent a second time."""
+        self._earlier, self._failures = {}, {}
+        for under_way in self._under_way.values():
+            under_way.is_forgotten = True
 
     def _run(self, key: K, under_way: _PendingLookUp[T]) -> None:
         if under_way.done.is_set():

@@ -199,8 +199,9 @@ class Runner:
         return replace(plan.look_ups, targets=plan.look_ups.targets | in_turn)
 
     def _follow(self) -> None:
-        """Publish that another process leads, and forget everything that the other process will change."""
+        """Publish that another process leads, and forget what it will change and what was asked before."""
         self.effects.stand_down()
+        self.gatherer.forget()
         self.memories.forget()
         self.decisions.forget()
         self._log.forget()

@@ -253,3 +253,56 @@ def test_a_backend_that_was_slow_between_two_polls_uses_the_threads_for_slow_loo
     waiting.pop()()
     under_test.gather(wanted, 0.05)
     assert (usual, slow) == (["lookup"], ["lookup"])
+
+
+@pytest.mark.parametrize("backend", ["", "us"], ids=["of one backend", "of several backends"])
+@pytest.mark.parametrize(
+    ("steps", "values"),
+    [
+        ("poll answer poll", [None, 1.0]),
+        ("poll answer forget poll answer poll", [None, None, 2.0]),
+        ("poll forget answer poll answer poll", [None, None, 2.0]),
+        ("poll forget poll answer poll answer poll", [None, None, None, 2.0]),
+        ("poll answer poll forget poll", [None, 1.0, None]),
+    ],
+    ids=[
+        "no change",
+        "an answer before the change",
+        "an answer after the change",
+        "a look-up that is still under way, and that is not sent a second time",
+        "an answer that has been used",
+    ],
+)
+def test_no_answer_from_before_a_change_of_the_leader_counts_after_it(
+    steps: str, values: list[float | None], backend: str
+) -> None:
+    asked, wanted = [0.0], AskedQuery("load", backend)
+    waiting: list[Callable[[], None]] = []
+
+    def query(_asked: AskedQuery) -> Observed[float] | Unknown:
+        asked[0] += 1.0
+        return Observed(asked[0], 1.0)
+
+    def submit(work: Callable[[], None]) -> None:
+        waiting.append(work)
+
+    of_query, unanswered = LookUpThreads(submit, submit), LookUpThreads(lambda _: None, lambda _: None)
+    under_test = Gatherer(
+        InputSources(ClusterState, query, unused, lambda _: {}),
+        lambda asked_backend: of_query if asked_backend == backend else unanswered,
+        unanswered,
+    )
+    look_ups = LookUps(frozenset({wanted, AskedQuery("load", "eu")} if backend else {wanted}))
+    found: list[float | None] = []
+    for step in steps.split():
+        if step == "poll":
+            inputs = under_test.gather(look_ups, 0.0)
+            answer = (inputs.queries_elsewhere[backend] if backend else inputs.queries)["load"]
+            found.append(answer.value if isinstance(answer, Observed) else None)
+        elif step == "forget":
+            under_test.forget()
+        else:
+            [work] = waiting
+            waiting.clear()
+            work()
+    assert found == values

@@ -95,6 +95,7 @@ class Harness:
     saved: list[tuple[str, Memory]] = field(default_factory=list)
     acted: list[dict[str, int | None]] = field(default_factory=list)
     stood_down: int = 0
+    forgotten: list[float] = field(default_factory=list)
     reported: list[int] = field(default_factory=list)
     on_gather: Callable[[], None] = lambda: None
     now: float = NOW
@@ -180,7 +181,9 @@ class Harness:
         memories, clock = Memories(self), Clock(wall=lambda: self.now)
         runner = Runner(
             plan=self.plan,
-            gatherer=_WithLoads(Gatherer(nothing, at_once, at_once), self.loads),  # type: ignore[arg-type]
+            gatherer=_WithLoads(
+                Gatherer(nothing, at_once, at_once), self.loads, lambda: self.forgotten.append(self.now)
+            ),  # type: ignore[arg-type]
             leadership=self,
             decisions=PollDecisions(memories, clock),
             memories=memories,
@@ -199,6 +202,7 @@ class _WithLoads:
 
     gatherer: Gatherer
     loads: dict[str, LoadInputs | Unknown]
+    forget: Callable[[], None]
 
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
         return replace(self.gatherer.gather(wanted, seconds), loads=self.loads)
@@ -231,6 +235,7 @@ def test_a_follower_decides_nothing_and_names_the_leader() -> None:
     assert harness.reported == [0], "what failed while it led must not count for ever"
     assert harness.acted == []
     assert harness.stood_down == 1
+    assert harness.forgotten == [NOW], "answers from the time when it led must not count when it leads again"
 
 
 def test_a_poll_has_no_effects_if_leadership_ends_during_it() -> None:
