@@ -142,15 +142,20 @@ class Children:
                 status = child.wait(_REAP_SECONDS)
             except subprocess.TimeoutExpired:
                 # On a machine that is busy, or waits for its disk, the end of a process takes its time.
+                self._check_open(name)
                 late = f"{name}: killed after {limits.seconds:g} s, and not ended {_REAP_SECONDS:g} s later"
                 raise ChildDeadlineError(late) from None
         if exchange.answer and status == 0:
             return _value(name, exchange.answer)
-        if self._is_closed:
-            raise ChildClosedError(f"{name}: killed because this process is shutting down")
+        self._check_open(name)
         if not in_time:
             raise ChildDeadlineError(f"{name}: killed after {limits.seconds:g} s")
         raise ChildCrashError(f"{name}: the child ended with {_status_name(status)}: {exchange.last_words}", status)
+
+    def _check_open(self, name: str) -> None:
+        """Raise ChildClosedError if the child was killed at shutdown."""
+        if self._is_closed:
+            raise ChildClosedError(f"{name}: killed because this process is shutting down")
 
     @contextmanager
     def _started_child(self, name: str, limits: ChildLimits) -> Iterator[subprocess.Popen[bytes]]:

@@ -219,6 +219,21 @@ def run_quietly(
         return
 
 
+def test_a_child_that_does_not_end_in_time_at_shutdown_is_no_deadline_that_passed(
+    children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = subprocess.Popen.wait
+
+    def late(process: subprocess.Popen[bytes], timeout: float) -> int:
+        monkeypatch.setattr(subprocess.Popen, "wait", wait)
+        children.close()
+        raise subprocess.TimeoutExpired(process.args, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", late)
+    with pytest.raises(ChildClosedError, match="shutting down"):
+        children.run("fit", heavy.add, (1, 1), ENOUGH)
+
+
 def test_what_cannot_be_pickled_is_refused_before_anything_starts(
     children: Children, registry: CollectorRegistry
 ) -> None:
