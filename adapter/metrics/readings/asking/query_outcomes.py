@@ -1,7 +1,8 @@
 """Processes the end of a query, and of a trial: keeps the reading or the failure, and schedules the query again.
 
-While a plan is suspended, the narrower queries are rationed: each request pays for one of them, or for a part of the
-trial that shows whether the wider plan works again.
+While a plan is suspended, the narrower queries are rationed: each request pays for one of them, and for a part of the
+trial that shows whether the wider plan works again. A trial takes the place of no refresh: a client that lists all
+namespaces at long intervals would leave the same namespaces without one each time.
 """
 
 from __future__ import annotations
@@ -178,13 +179,13 @@ class RationedQueries:
         self._trials: Counter[Backend | None] = Counter()
 
     def pay(self, change: Change, entry: DemandEntry, now: float) -> None:
-        """Let a request pay for the trial of a plan that is due, or else wake the query that answers it."""
+        """Let a request pay for the trial of a plan that is due, and wake the query that answers it."""
         group, query = entry.scope.group, entry.scope.wanted
         for place in self._planner.suspended_plans(group, entry.request.namespace):
             if self._trials[query.key.backend] < _MOST_TRIALS and group.setbacks.pay(place, now):
                 if group.setbacks.begin(place):
                     self._begin_trial(change, entry, place, now)
-                return
+                break
         if query.asleep:
             query.asleep = False
             fails = query.failure is not None or query.reading is None

@@ -2,9 +2,9 @@
 
 A join whose right-hand series are doubled for a moment, as when an exporter is replaced, is refused; so is a query that
 no longer fits a limit. Meanwhile, the next narrower plan answers, but only when somebody asks: each request pays for at
-most one query. The wider plan is tried again after 5, 10, 20 and then every 40 seconds; two requests pay for a trial,
-which asks both forms and compares them. A refusal that does not pass by itself, such as of a text that cannot be parsed
-or an answer that is too large, is retried less and less often, in the end every ten minutes.
+most one of its queries. The wider plan is tried again after 5, 10, 20 and then every 40 seconds, once two requests have
+come; a trial asks both forms and compares them. A refusal that does not pass by itself, such as of a text that cannot
+be parsed or an answer that is too large, is retried less and less often, in the end every ten minutes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Setbacks:
         setback.due = now + pause_after(setback.failures, lasting=lasting)
 
     def pay(self, place: Place, now: float) -> bool:
-        """Let a request pay for the trial of a plan; return whether it paid, in which case it pays for nothing else."""
+        """Let a request pay for the trial of a plan; return whether it paid, in which case it pays for no other."""
         setback = self._standing.get(place)
         if setback is None or setback.trying or now < setback.due:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,12 +14,16 @@ from hypothesis import strategies as st
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.metrics.readings.answers import BySelector
-from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Setbacks, pause_after
+from adapter.metrics.readings.asking.refused_plans import REQUESTS_A_TRIAL, WIDE_PLACE, Setbacks, pause_after
 from adapter.metrics.readings.errors import ReadingError
+from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.parsing.resource_rules import PODS
+from tests.adapter.metrics.readings.answering.usage_harness import ALL, answering, harness_of
 from tests.support.readings import Harness, MadeUpObjects, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
     from tests.support.readings import Reply
 
 WIDE = 'namespace!=""'
@@ -71,6 +76,10 @@ class Join:
             self.harness.pass_time(0.25)
         return self.asked - asked, len(self.prometheus.asked) - sent
 
+    def trials(self) -> float:
+        results = ("equal", "different", "failed")
+        return sum(self.harness.counter(CHECKS, rule="rules[0]", result=result) for result in results)
+
     def is_wide(self) -> bool:
         sent = len(self.prometheus.asked)
         self.run(10)
@@ -88,7 +97,7 @@ MANY = [f"ns{number}" for number in range(10)]
         pytest.param(["shop"], ["shop"], id="the only namespace"),
     ],
 )
-def test_a_join_that_fails_for_six_seconds_costs_at_most_one_query_per_request(
+def test_a_join_that_fails_for_six_seconds_costs_at_most_one_query_per_request_besides_trials(
     namespaces: list[str], doubled: list[str]
 ) -> None:
     join = Join(namespaces)
@@ -103,7 +112,7 @@ def test_a_join_that_fails_for_six_seconds_costs_at_most_one_query_per_request(
     requests, queries = 0, 0
     for came, sent in windows:
         requests, queries = requests + came, queries + sent
-        assert queries <= requests
+        assert queries <= requests + REQUESTS_A_TRIAL * join.trials()
     assert join.answers == {"good": requests}, "the last good answer stands in"
     assert join.oldest <= 16
     assert join.harness.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="exact") == 0, "back by now"
@@ -140,6 +149,47 @@ def test_a_wider_plan_that_differs_from_the_exact_query_is_not_used_again() -> N
     join.error = 0.0
     join.run(50)
     assert join.is_wide()
+
+
+def narrow_and_wide_queries(
+    requests: list[str | None], every_seconds: float
+) -> tuple[list[tuple[float | None, str]], list[float | None]]:
+    """Return the queries for CPU, by time, of those who list pods while the wide query is refused."""
+    healthy = answering()
+
+    def answer(query: str) -> Reply | PrometheusError | Exception:
+        too_many = QueryRefusedError(query, "execution", "query processing would load too many samples into memory")
+        return too_many if "cpu_used" in query and WIDE in query else healthy(query)
+
+    prometheus = ScriptedPrometheus(answer)
+    harness = harness_of(prometheus, settings=ReadingSettings())
+    for namespace in requests:
+        harness.readings.usage(PODS, namespace, ALL)
+        harness.pass_time(every_seconds)
+    sent = [(at, query) for at, query in zip(prometheus.times, prometheus.asked, strict=True) if "cpu_used" in query]
+    return [(at, query) for at, query in sent if WIDE not in query], [at for at, query in sent if WIDE in query]
+
+
+@pytest.mark.parametrize(
+    ("requests", "every_seconds"),
+    [
+        pytest.param([None] * 12, 60, id="a client that lists all namespaces every minute"),
+        pytest.param(["shop"] * 20, 30, id="one namespace every 30 s"),
+        pytest.param(["shop"] * 40, 15, id="one namespace as often as an HPA"),
+        pytest.param(["shop", "other", None, "other", None] * 8, 15, id="one namespace less often than another"),
+    ],
+)
+def test_trials_take_the_place_of_no_refresh(
+    monkeypatch: pytest.MonkeyPatch, requests: list[str | None], every_seconds: float
+) -> None:
+    narrow, wide = narrow_and_wide_queries(requests, every_seconds)
+    monkeypatch.setattr(Setbacks, "pay", lambda *_: False)
+    without_trials, _ = narrow_and_wide_queries(requests, every_seconds)
+
+    assert narrow == without_trials
+    pauses = [later - earlier for earlier, later in pairwise(at or 0.0 for at in wide)]
+    assert len(pauses) >= 5, "it is tried again and again"
+    assert min(pauses[3:]) >= 40
 
 
 @pytest.mark.parametrize(
