@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -119,12 +120,17 @@ class Demand:
         """Return whether the request was last repeated so long ago that it must be forgotten.
 
         It is not while Prometheus may have been away since then: a requester that pauses, as while another replica
-        takes over, still gets the last good answer, and once that is too old, its age.
+        takes over, still gets the last good answer, and once that is too old, its age. An answer that is too old only
+        because its query waits for a request is of no use: the next request, as a new one, waits for a newer answer.
         """
+        query = entry.scope.query
+        reading = query.reading
+        too_old_at = math.inf if reading is None else reading.evaluated.monotonic + self._max_answer_age_seconds
+        if query.asleep and query.failure is None and now > too_old_at:
+            return True
         stands_until = entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
         if now <= stands_until:
             return False
-        reading = entry.scope.query.reading
         if reading is None or now > entry.arrivals.last + self._ttl_seconds:
             return True
         answered = reading.evaluated.monotonic

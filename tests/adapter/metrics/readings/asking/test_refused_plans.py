@@ -151,10 +151,7 @@ def test_a_wider_plan_that_differs_from_the_exact_query_is_not_used_again() -> N
     assert join.is_wide()
 
 
-def narrow_and_wide_queries(
-    requests: list[str | None], every_seconds: float
-) -> tuple[list[tuple[float | None, str]], list[float | None]]:
-    """Return the queries for CPU, by time, of those who list pods while the wide query is refused."""
+def refusing_the_wide_query() -> tuple[ScriptedPrometheus, Harness]:
     healthy = answering()
 
     def answer(query: str) -> Reply | PrometheusError | Exception:
@@ -162,7 +159,14 @@ def narrow_and_wide_queries(
         return too_many if "cpu_used" in query and WIDE in query else healthy(query)
 
     prometheus = ScriptedPrometheus(answer)
-    harness = harness_of(prometheus, settings=ReadingSettings())
+    return prometheus, harness_of(prometheus, settings=ReadingSettings())
+
+
+def narrow_and_wide_queries(
+    requests: list[str | None], every_seconds: float
+) -> tuple[list[tuple[float | None, str]], list[float | None]]:
+    """Return the queries for CPU, by time, of those who list pods while the wide query is refused."""
+    prometheus, harness = refusing_the_wide_query()
     for namespace in requests:
         harness.readings.usage(PODS, namespace, ALL)
         harness.pass_time(every_seconds)
@@ -190,6 +194,30 @@ def test_trials_take_the_place_of_no_refresh(
     pauses = [later - earlier for earlier, later in pairwise(at or 0.0 for at in wide)]
     assert len(pauses) >= 5, "it is tried again and again"
     assert min(pauses[3:]) >= 40
+
+
+@pytest.mark.parametrize(
+    ("times", "every_seconds", "pause_seconds"),
+    [
+        pytest.param(1, 0, 70, id="once"),
+        pytest.param(8, 15, 80, id="every 15 s"),
+        pytest.param(8, 30, 90, id="every 30 s"),
+        pytest.param(8, 60, 110, id="every minute"),
+    ],
+)
+def test_a_client_that_returns_after_a_pause_waits_for_a_new_answer(
+    times: int, every_seconds: float, pause_seconds: float
+) -> None:
+    """Nothing was sent during the pause, so that the last answer is too old although Prometheus answers."""
+    _, harness = refusing_the_wide_query()
+    for _ in range(times):
+        harness.pass_time(every_seconds)
+        harness.readings.usage(PODS, "shop", ALL)
+    harness.pass_time(pause_seconds)
+
+    answer = harness.readings.usage(PODS, "shop", ALL)
+    assert not answer.warnings
+    assert {name for item in answer.items for used in item.used.values() for name in used} == {"cpu", "memory"}
 
 
 @pytest.mark.parametrize(
