@@ -53,7 +53,6 @@ from recommender.running.sizes.removal_progress import (
     FirstPods,
     RemovalTimes,
     WholeRemovals,
-    lateness,
 )
 
 if TYPE_CHECKING:
@@ -187,10 +186,10 @@ class NodeRemovals:
         present = self._pods(name)
         pods = leaving_pods(present, settings, mark.since, waited)
         obstacle = self.stopped(mark) or obstacle_to(pods, settings)
-        left = pods_to_evict(pods, self._first_pods.of(name, present, waited), mark.since)
+        left = pods_to_evict(pods, self._first_pods.of(name, mark.since, present, waited), mark.since)
         is_ready = not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
         self._whole.note(name, is_drained=is_ready and not obstacle)
-        obstacle = obstacle or self._whole.obstacle(mark, waited) or lateness(waited)
+        obstacle = obstacle or self._whole.obstacle(mark, waited) or self._whole.lateness(mark, waited)
         if obstacle:
             self._roll_back(node, obstacle)
         elif left:

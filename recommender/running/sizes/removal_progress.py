@@ -62,34 +62,31 @@ class RemovalTimes:
         self._began = {key: began for key, began in self._began.items() if key[0] in nodes}
 
 
-def lateness(waited_seconds: float) -> str:
-    """Return why a removal ends that has not led to a deletion so long after it began; empty if it may go on.
-
-    While no recommender was there, the node may have got pods that nobody evicted.
-    """
-    return f"it could not be deleted within {waited_seconds:.0f} s" if waited_seconds > _LONGEST_SECONDS else ""
-
-
 class FirstPods:
     """Remembers which pods a node had when its removal began, to tell them from those that came to it afterwards."""
 
     def __init__(self) -> None:
         """Begin without nodes."""
-        self._uids: dict[str, frozenset[str]] = {}
+        self._uids: dict[tuple[str, float], frozenset[str]] = {}
+        """The UIDs of pods, by node and by the time that its mark holds."""
 
     def keep(self, names: Collection[str]) -> None:
         """Forget all other nodes."""
-        self._uids = {name: uids for name, uids in self._uids.items() if name in names}
+        self._uids = {key: uids for key, uids in self._uids.items() if key[0] in names}
 
-    def of(self, name: str, pods: Iterable[Mapping[str, Any]], waited_seconds: float) -> frozenset[str] | None:
+    def of(
+        self, name: str, since: float, pods: Iterable[Mapping[str, Any]], waited_seconds: float
+    ) -> frozenset[str] | None:
         """Return the UIDs of a node's first pods; None while pods that were being bound to it may still come.
+
+        `since` is the time that its mark holds: a node that is removed again has other first pods.
 
         `pods` are its present ones, and `waited_seconds` is the time since the node was marked. After a restart, those
         that are seen first count.
         """
         if waited_seconds < SETTLE_SECONDS:
             return None
-        return self._uids.setdefault(name, frozenset(text(pod, "metadata", "uid") for pod in pods))
+        return self._uids.setdefault((name, since), frozenset(text(pod, "metadata", "uid") for pod in pods))
 
 
 class DeletionDelays:
@@ -147,6 +144,16 @@ class WholeRemovals:
         """Return whether a drained node waits for others of its group."""
         members = self._members(mark)
         return not self._may_go(mark) and (len(members) < mark.whole or not self._drained.issuperset(members))
+
+    def lateness(self, mark: RemovalMark, waited_seconds: float) -> str:
+        """Return why a removal ends that has not led to a deletion so long after it began; empty if it may go on.
+
+        While no recommender was there, the node may have got pods that nobody evicted. The nodes of a group whose
+        deletion has begun follow it, however slowly its provider deletes one after the other.
+        """
+        if waited_seconds <= _LONGEST_SECONDS or (mark.whole and self._may_go(mark)):
+            return ""
+        return f"it could not be deleted within {waited_seconds:.0f} s"
 
     def _may_go(self, mark: RemovalMark) -> bool:
         """Return whether a node is removed by itself, or the deletion of its group has begun."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from recommender.running.sizes.removal_progress import FirstPods
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
 
 if TYPE_CHECKING:
@@ -176,3 +177,14 @@ def test_a_node_that_pods_have_come_to_during_a_long_time_without_a_recommender_
     harness.permits = True
     harness.later(10)
     assert (harness.is_usable("n2"), harness.group.changes, harness.api.evicted) == (True, [], [])
+
+
+def test_a_node_that_is_removed_again_has_the_first_pods_of_its_new_removal() -> None:
+    first = FirstPods()
+    web, operator = ({"metadata": {"uid": name}} for name in ("web", "operator"))
+    assert first.of("n2", 1000.0, [web], 4.0) is None
+    assert first.of("n2", 1000.0, [web], 5.0) == frozenset({"web"})
+    assert first.of("n2", 1000.0, [operator], 9.0) == frozenset({"web"})
+    assert first.of("n2", 2000.0, [operator], 5.0) == frozenset({"operator"})
+    first.keep(())
+    assert first.of("n2", 1000.0, [operator], 9.0) == frozenset({"operator"})

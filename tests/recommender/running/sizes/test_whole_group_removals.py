@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from recommender.outputs.scale_results import ScaleResult
+from recommender.running.sizes.machine_deletion import DeletionProblem, MachineDeletion
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_no_node_of_a_group_that_goes_as_a_whole_is_deleted_before_all_are_drained() -> None:
@@ -48,4 +54,20 @@ def test_another_process_continues_the_removal_of_a_group_as_a_whole() -> None:
     assert harness.group.changes == []
     harness.api.pods.clear()
     harness.later(5)
+    assert sorted(harness.group.changes) == [("delete", ["n1"]), ("delete", ["n2"])]
+
+
+def test_a_group_whose_deletion_has_begun_goes_as_a_whole_however_slow_its_provider_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = ProviderHarness()
+    harness.resize(0, "n1", "n2", whole=2)
+    delete = MachineDeletion.delete
+
+    def slow(*arguments: Any) -> DeletionProblem:  # noqa: ANN401 - passed on as they are
+        harness.now += 1200.0
+        return delete(*arguments)
+
+    monkeypatch.setattr(MachineDeletion, "delete", slow)
+    harness.later(10)
     assert sorted(harness.group.changes) == [("delete", ["n1"]), ("delete", ["n2"])]
