@@ -94,7 +94,7 @@ class _Known:
     failures: int = 0
     """How many checks in a row timed out or did not reach the server."""
     is_settled: bool = False
-    """Whether any check has not timed out."""
+    """Whether any check has ended in another way than by a timeout."""
 
     @property
     def is_wrong(self) -> bool:

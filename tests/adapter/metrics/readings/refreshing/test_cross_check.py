@@ -33,7 +33,7 @@ class Answers:
     def __init__(self, error: float = 0.0) -> None:
         self.error = error
         self.ahead = 0.0
-        """What is added to all values."""
+        """The number that is added to all values."""
 
     def __call__(self, query: str) -> Reply:
         if WIDE in query:
