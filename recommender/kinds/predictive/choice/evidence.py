@@ -40,13 +40,23 @@ def after_gains(evidence: FloatArray, losses: FloatArray) -> FloatArray:
     return after_losses(evidence, found, 1.0)
 
 
-def larger_odds(weights: FloatArray, evidence: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the larger of two odds of all models against headroom: those by their weights and those by the evidence.
+def weights_of_both(weights: FloatArray, evidence: FloatArray) -> FloatArray:
+    """Return the weights of experts by both counts, shape (…, experts + 1), from `weights` and those of pairs.
 
-    The weights give larger odds after a few large gains, as with steps of half an hour; the evidence after many small
-    ones.
+    Headroom has the smaller of its two weights, so that the larger odds count: the weights give larger odds after a few
+    large gains, as with steps of half an hour; the evidence after many small ones. Models have the mean of their shares
+    by each count.
     """
-    return np.maximum(odds_of_models(weights, prior), odds_of_models(evidence, prior))
+    headroom = np.minimum(weights[..., -1:], evidence[..., -1:])
+    pairs = evidence[..., :-1].reshape(*evidence.shape[:-1], -1, len(RATES)).sum(axis=-1)
+    shares = (_shares(weights[..., :-1]) + _shares(pairs)) / 2
+    return np.concatenate([(1 - headroom) * shares, headroom], axis=-1)
+
+
+def _shares(weights: FloatArray) -> FloatArray:
+    """Return the shares of models in the sum of their weights; 0 if none has a weight."""
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / np.where(total > 0, total, 1.0)
 
 
 def growth_of_odds(before: FloatArray, after: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from recommender.kinds.predictive.choice.bills import Bills
 from recommender.kinds.predictive.choice.decided import DecidedWeights, DecisionInForce, with_beginner
-from recommender.kinds.predictive.choice.evidence import after_gains, growth_of_odds, larger_odds, paired_weights
+from recommender.kinds.predictive.choice.evidence import after_gains, growth_of_odds, paired_weights, weights_of_both
 from recommender.kinds.predictive.choice.experts import (
     LEAST_SHORT_STEPS_A_DAY,
     JudgedPeriod,
@@ -32,6 +32,7 @@ from recommender.kinds.predictive.choice.weights import (
     acting_weights,
     after_losses,
     headroom_in,
+    odds_of_models,
     prior_weights,
     proof_levels,
     shared_weights,
@@ -123,7 +124,7 @@ class ExpertMixture:
         evidence = shared_weights(np.array([state.evidence, state.tried_evidence]), paired_weights(prior), self._share)
         state.weights, state.tried_weights = weights
         state.evidence, state.tried_evidence = evidence
-        state.levels = self._proof_levels(weights, evidence, prior)
+        state.levels = self._proof_levels(weights_of_both(weights, evidence), prior)
         if state.weights[:, :-1].any():
             state.ratio = self._bills.ratio(state, number, judged, self._headroom_shares)
             if self._task.budget_ratio is None:
@@ -134,11 +135,13 @@ class ExpertMixture:
             state.ratio = self._bills.first_ratio(number, len(state.ratio))
         self._resumption.resume(state, number, self.experts.names)
         is_tried = state.levels == CONFIGURED
-        weights = np.where(is_tried[:, np.newaxis], state.tried_weights, state.weights)
+        column = is_tried[:, np.newaxis]
+        evidence = np.where(column, state.tried_evidence, state.evidence)
+        weights = weights_of_both(np.where(column, state.tried_weights, state.weights), evidence)
         # Nothing is paid at the cost of the bill while models act at the configured one.
-        acting = self._acting_weights(weights, prior)
+        acting = acting_weights(weights, prior, state.levels, self._options.least_weight)
         self._headroom_shares = np.where(is_tried, 1.0, acting[:, -1])
-        sizes = np.where(is_tried[:, np.newaxis], state.tried_sizes, state.sizes)
+        sizes = np.where(column, state.tried_sizes, state.sizes)
         return self._paid_for(number, weights, acting, sizes, judged)
 
     def _paid_for(
@@ -165,11 +168,11 @@ class ExpertMixture:
         paid = paid_ratio(wanted, mean, excess, is_young, options)
         if (is_less := (state.levels == BILL) & (paid < wanted)).any():
             part = part_of_way(paid, self._configured, state.ratio)
-            between = weights_between(state.tried_weights, state.weights, part)
+            evidence = weights_between(state.tried_evidence, state.evidence, part)
+            between = weights_of_both(weights_between(state.tried_weights, state.weights, part), evidence)
             weights = np.where(is_less[:, np.newaxis], between, weights)
-            odds = larger_odds(between, weights_between(state.tried_evidence, state.evidence, part), prior)
-            is_unproven = is_less & (odds < needed_odds(part, options.proof_odds))
-            acting = headroom_in(is_unproven, self._acting_weights(weights, prior))
+            is_unproven = is_less & (odds_of_models(between, prior) < needed_odds(part, options.proof_odds))
+            acting = headroom_in(is_unproven, acting_weights(weights, prior, state.levels, options.least_weight))
             paid = np.where(is_unproven, mean, paid)
         if (differs := paid != wanted).any() and state.weights[:, :-1].any():
             sizes = np.where(differs[:, np.newaxis], judged.sizes(paid), sizes)
@@ -275,21 +278,17 @@ class ExpertMixture:
         takes_part: BoolArray = known & (bound_ratios <= self._options.most_bound_ratio)
         return prior_weights(takes_part, self._options.headroom_prior)
 
-    def _proof_levels(self, weights: FloatArray, evidence: FloatArray, prior: FloatArray) -> IntArray:
+    def _proof_levels(self, weights: FloatArray, prior: FloatArray) -> IntArray:
         """Return, for each series, the cost at which the past proves that models are better than headroom.
 
         If models are not better, their odds against headroom, divided by their prior odds, have an expectation of 1, so
         that they seldom grow much (Ville's inequality). A proof holds until these odds have fallen as far below 1 as
         they had to grow.
 
-        Weights and evidence are those at the cost of the bill and at that of the configured headroom.
+        The weights are those by both counts, at the cost of the bill and at that of the configured headroom.
         """
-        odds, tried = larger_odds(weights, evidence, prior)
+        odds, tried = odds_of_models(weights, prior)
         return proof_levels(self._state.levels, odds, tried, self._options.proof_odds)
-
-    def _acting_weights(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return the weights of the acting experts, of which all models need a proof."""
-        return acting_weights(weights, prior, self._state.levels, self._options.least_weight)
 
     def _judged_period(self, number: int) -> JudgedPeriod:
         """Return what each expert, and headroom beside it, cost over its judged period."""

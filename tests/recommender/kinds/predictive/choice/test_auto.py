@@ -102,6 +102,17 @@ def test_a_proven_model_acts_until_its_odds_are_reversed() -> None:
     assert (found.decided.ratios[-1] > HEADROOM_RATIO).all()
 
 
+def test_a_model_that_many_small_gains_prove_acts_with_the_odds_of_its_proof() -> None:
+    """It knows three of ten targets. The first count of its odds would leave headroom a third of the capacity."""
+    usual, rng = bursts_every_day(6), np.random.default_rng(1)
+    history = with_values(usual, 1000.0 * rng.lognormal(0.0, 0.1, usual.values.shape))
+    is_known = rng.random(history.values.shape) < 0.3
+    upper = np.where(is_known, np.fmax(targets(history, TASK), history.values), history.values * (1 + HEADROOM_RATIO))
+    acting = PlayedChoices(history, {"seasonal": Forecasts(upper, upper)}, TASK, FLEET).decided.acting[:, 0]
+    proven = int(np.flatnonzero(acting[:, 0] > 0)[0])
+    assert acting[proven, 0] >= 5 * acting[proven, 1]
+
+
 def test_a_model_loses_the_lead_within_a_day_after_its_cycle_breaks() -> None:
     found = run(broken_from(bursts_every_day(12), 8 * DAY_STEPS))
     assert found.in_use[8 * DAY_STEPS - 1] == "seasonal"

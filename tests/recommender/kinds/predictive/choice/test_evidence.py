@@ -12,9 +12,9 @@ from recommender.kinds.predictive.choice.evidence import (
     after_gains,
     by_rate,
     growth_of_odds,
-    larger_odds,
     of_rates,
     paired_weights,
+    weights_of_both,
 )
 from recommender.kinds.predictive.choice.weights import after_losses, odds_of_models
 
@@ -58,10 +58,32 @@ def test_one_large_gain_adds_little_evidence_but_much_weight() -> None:
     assert by_evidence < 2 < by_weights
 
 
-def test_the_larger_odds_count() -> None:
-    evidence, weights = paired_weights(PRIOR), np.array([0.8, 0.1, 0.1])
-    assert larger_odds(weights, evidence, PRIOR) == pytest.approx(9.0)
-    assert larger_odds(PRIOR, paired_weights(weights), PRIOR) == pytest.approx(9.0)
+@pytest.mark.parametrize(
+    ("weights", "pairs", "expected"),
+    [
+        pytest.param([0.3, 0.1, 0.6], [0.3, 0.5, 0.2], [0.45, 0.35, 0.2], id="the second count knows more"),
+        pytest.param([0.3, 0.5, 0.2], [0.3, 0.1, 0.6], [0.45, 0.35, 0.2], id="the first count knows more"),
+        pytest.param([0.4, 0.0, 0.6], [0.8, 0.0, 0.2], [0.8, 0.0, 0.2], id="one model"),
+        pytest.param([0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0], id="no model"),
+    ],
+)
+def test_headroom_has_the_smaller_of_its_weights_and_models_share_the_rest_by_both_counts(
+    weights: list[float], pairs: list[float], expected: list[float]
+) -> None:
+    evidence = paired_weights(np.array(pairs))
+    rising = np.concatenate([np.tile([0.4, 0.8, 1.2, 1.6], 2), [1.0]])
+    both = np.array([weights, weights]), np.array([evidence, evidence * rising])
+    np.testing.assert_allclose(weights_of_both(*both), [expected, expected])
+
+
+@given(seed=st.integers(0, 2**32))
+def test_the_odds_of_weights_by_both_counts_are_the_larger_odds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights, evidence = rng.dirichlet(np.ones(3), 5), rng.dirichlet(np.ones(2 * len(RATES) + 1), 5)
+    found = weights_of_both(weights, evidence)
+    np.testing.assert_allclose(found.sum(axis=-1), 1.0)
+    both = odds_of_models(weights, PRIOR), odds_of_models(evidence, paired_weights(PRIOR))
+    np.testing.assert_allclose(odds_of_models(found, PRIOR), np.maximum(*both))
 
 
 @given(gain=st.floats(0.0, 10.0), lucky=st.floats(0.05, 0.8), weight=st.floats(0.01, 0.99))
