@@ -19,7 +19,7 @@ from recommender.kinds.proportional.facts import Facts, LastCounts
 from recommender.kinds.proportional.formulas import by_ratio, by_rungs
 from recommender.kinds.proportional.last_parameters import current_parameters
 from recommender.kinds.proportional.memory import restore_memory
-from recommender.kinds.proportional.missing_series import keep_size, partial_since
+from recommender.kinds.proportional.missing_series import keep_size, may_lack_series, partial_since
 from recommender.kinds.proportional.modes.bounds import SPREAD_REPLICAS, limits_of
 from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeSteps
 from recommender.kinds.proportional.modes.registry import steps_of
@@ -171,6 +171,7 @@ class _Calculator:
             # The target may not have been known when the first value, of a part of the series, was decided.
             last = max((size for size in (last, facts.current_size) if size is not None), default=None)
         since = partial_since(facts.answers, own.partial_since, now, is_first_process=is_first)
+        is_first = is_first and (since is not None or may_lack_series(facts.answers))
         # The size that is in place may be outside of the bounds, which hold in any case.
         hold = keep_size(trail, since, None if last is None else within(steps.limits, last)[0], now)
         if hold:

@@ -29,7 +29,7 @@ class ProportionalMemory(KindMemory, frozen=True, tag="proportional"):
     """Since when the query may lack series, in Unix seconds; None if it lacks none. This is never stored: after a
     restart, it is looked up again."""
     is_first_process: bool = False
-    """Whether this process decided the first size; never stored."""
+    """Whether this process decided the first size, and its query may have lacked series ever since; never stored."""
 
     def repaired(self, now: float) -> ProportionalMemory:
         """Return the memory without a time after `now`."""

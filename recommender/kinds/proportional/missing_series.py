@@ -26,16 +26,27 @@ def partial_since(
 ) -> float | None:
     """Return since when a query may lack series, in Unix seconds; None if it lacks none.
 
-    `since` is that of the last decision. `is_first_process` says whether no earlier process decided a size: then the
-    series that the query had at its first answer are all of them, unless others came within `SCRAPED_SECONDS`.
+    `since` is that of the last decision. `is_first_process` says whether this process decided the first size, and may
+    not know all series yet: then those that the query had at its first answer are all of them, unless others came
+    within `SCRAPED_SECONDS`.
     """
-    whole_seconds = min((each.whole_seconds for each in answers if isinstance(each, QueryAnswer)), default=None)
+    whole_seconds = _whole_seconds(answers)
     if whole_seconds is None:
         # A value that has not fallen does not show that the first answers of this process were complete.
         return since if since is not None and now - since < WHOLE_SECONDS else None
     if whole_seconds >= WHOLE_SECONDS or (is_first_process and whole_seconds >= SCRAPED_SECONDS):
         return None
     return now if since is None else since
+
+
+def may_lack_series(answers: Iterable[object]) -> bool:
+    """Return whether a query is not known to have all series that it had `WHOLE_SECONDS` ago."""
+    whole_seconds = _whole_seconds(answers)
+    return whole_seconds is not None and whole_seconds < WHOLE_SECONDS
+
+
+def _whole_seconds(answers: Iterable[object]) -> float | None:
+    return min((each.whole_seconds for each in answers if isinstance(each, QueryAnswer)), default=None)
 
 
 def keep_size(trail: SizeTrail, since: float | None, last: int | None, now: float) -> str:

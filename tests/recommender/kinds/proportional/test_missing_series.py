@@ -192,6 +192,28 @@ def test_a_size_that_was_recommended_before_a_restart_counts_more_than_the_curre
     assert found[0].record.replicas == 5
 
 
+@pytest.mark.parametrize(
+    ("seen", "replicas"),
+    [
+        ([(0, 50.0, 300), (10, 50.0, None), (20, 10.0, 0)], [5, 5, 5]),
+        ([(0, 50.0, 300), (10, NO_ANSWER, None), (20, 10.0, 0)], [5, 5, 5]),
+        ([(0, 50.0, 0), (60, 50.0, 60), (300, 50.0, None), (310, 10.0, 0)], [20, 5, 5, 5]),
+        ([(0, 50.0, 0), (60, 50.0, 60), (100, 10.0, 100)], [20, 5, 1]),
+    ],
+    ids=[
+        "a source that had all series at the first answer",
+        "the same, after an outage",
+        "a source that began young, once it is old enough",
+        "such a source with the series of its first minute",
+    ],
+)
+def test_the_current_size_counts_only_while_the_source_of_the_first_size_is_young(
+    seen: list[Seen], replicas: list[int]
+) -> None:
+    found = targeted_decisions([(each, TargetState(20)) for each in seen])
+    assert [each.record.replicas for each in found] == replicas
+
+
 def test_a_size_above_max_is_kept_within_it() -> None:
     limited = ProportionalSettings(mode=Linear(0, 20, max=10), drivers=(QUERY,))
     [found] = targeted_decisions([((0, 20.0, 0), TargetState(50))], limited)
