@@ -187,7 +187,8 @@ class NodeRemovals:
         pods = leaving_pods(present, settings, mark.since, waited)
         obstacle = self.stopped(mark) or obstacle_to(pods, settings)
         left = pods_to_evict(pods, self._first_pods.of(name, mark.since, present, waited), mark.since)
-        is_ready = not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
+        is_drained = not left and waited >= SETTLE_SECONDS
+        is_ready = is_drained and not self._delays.is_delayed(node, mark.since, self.clock.monotonic())
         self._whole.note(name, is_drained=is_ready and not obstacle)
         obstacle = obstacle or self._whole.obstacle(mark, waited) or self._whole.lateness(mark, waited)
         if obstacle:

@@ -98,17 +98,21 @@ class DeletionDelays:
 
     def __init__(self) -> None:
         """Begin without nodes."""
-        self._drained_at: dict[str, float] = {}
+        self._drained_at: dict[tuple[str, float], float] = {}
+        """When nodes were drained, by node and by the time that its mark holds."""
 
     def keep(self, names: Collection[str]) -> None:
         """Forget all other nodes."""
-        self._drained_at = {name: at for name, at in self._drained_at.items() if name in names}
+        self._drained_at = {key: at for key, at in self._drained_at.items() if key[0] in names}
 
-    def is_delayed(self, node: Mapping[str, Any], now: float) -> bool:
-        """Return whether the deletion of a drained Node waits; `now` is monotonic."""
-        since = self._drained_at.setdefault(text(node, "metadata", "name"), now)
+    def is_delayed(self, node: Mapping[str, Any], since: float, now: float) -> bool:
+        """Return whether the deletion of a drained Node waits; `now` is monotonic.
+
+        `since` is the time that its mark holds: a node that is removed again is waited for again.
+        """
+        drained_at = self._drained_at.setdefault((text(node, "metadata", "name"), since), now)
         asks = any(key.startswith(DELAY_DELETION) for key in texts(node, "metadata", "annotations"))
-        return asks and now - since < DELAY_SECONDS
+        return asks and now - drained_at < DELAY_SECONDS
 
 
 class WholeRemovals:

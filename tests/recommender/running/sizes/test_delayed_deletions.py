@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from recommender.cluster_size.node_groups.protocol import ProviderInstance
+from recommender.running.sizes.removal_marks import unmarked_node
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
 
 DELAY: Final = "delay-deletion.cluster-autoscaler.kubernetes.io/storage"
@@ -35,6 +36,21 @@ def test_an_annotation_delays_a_deletion_for_two_minutes_after_the_last_pod() ->
     harness.later(115)
     assert harness.group.changes == []
     harness.later(10)
+    assert harness.group.changes == [("delete", ["n2"])]
+
+
+def test_a_node_that_is_removed_again_is_waited_for_again() -> None:
+    harness = ProviderHarness()
+    harness.api.nodes["n2"]["metadata"]["annotations"][DELAY] = "yes"
+    harness.resize(1, "n2")
+    harness.later(100)
+    # Another process has given the node back and marked it again before this one looks at it.
+    harness.api.nodes["n2"] = unmarked_node(harness.api.nodes["n2"], harness.now)
+    harness.now += 10
+    harness.resize(1, "n2")
+    harness.later(115)
+    assert (harness.is_cordoned("n2"), harness.group.changes) == (True, [])
+    harness.later(15)
     assert harness.group.changes == [("delete", ["n2"])]
 
 
