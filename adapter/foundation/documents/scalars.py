@@ -23,6 +23,7 @@ from adapter.foundation.objects.names import (
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
 from adapter.foundation.objects.selectors import SelectorError, parse_selector
 from adapter.foundation.promql.malformed import flaw_of
+from adapter.foundation.promql.quoting import is_quoted_label_name
 
 N = TypeVar("N", int, float, Fraction)
 
@@ -245,6 +246,7 @@ LABEL_VALUE: Final = validated_text("a label value", label_value_problem, "corre
 TAINT_KEY: Final = validated_text("a taint key", label_key_problem, "write the key alone")
 PROMETHEUS_LABEL: Final = validated_text(
     "the name of a Prometheus label",
-    lambda value: re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", value) is None,
+    lambda value: not is_quoted_label_name(value),
     "write the name of the label alone, such as namespace",
 )
+"""It may have the signs of OpenTelemetry's names: a query contains it as `label_in_query` returns it."""

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from adapter.foundation.promql.quoting import go_quoted
+from adapter.foundation.promql.quoting import go_quoted, label_in_query
 from adapter.nodes.exporters.claims import SOURCE_LABELS
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.label_bounds import bound_label_lengths
@@ -142,7 +142,7 @@ def unions(parts: Mapping[str, str], most: int) -> tuple[str, ...]:
 
 def matchers_of(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the matchers that select these labels, in PromQL."""
-    return tuple(f"{label}={go_quoted(value)}" for label, value in sorted(labels.items()))
+    return tuple(f"{label_in_query(label)}={go_quoted(value)}" for label, value in sorted(labels.items()))
 
 
 def with_bounds(matchers: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.documents.plain_content import TooDeepError, is_larger_than
 from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode, shorten
 from adapter.foundation.promql.narrowing import Matchers
-from adapter.foundation.promql.quoting import go_quoted
+from adapter.foundation.promql.quoting import go_quoted, label_in_query
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from recommender.configuration.entry import Shared, read_entry
 from recommender.configuration.needs import needs_of_one
@@ -168,7 +168,7 @@ def _narrowed_query(query: str, namespace: str, settings: RecommendationObjectSe
     """Return the query, restricted to series of the namespace unless that is trusted. Raises NotForObjectsError."""
     if namespace in settings.trusted_namespaces:
         return query
-    matchers = Matchers.read(f"{settings.namespace_label}={go_quoted(namespace)}")
+    matchers = Matchers.read(f"{label_in_query(settings.namespace_label)}={go_quoted(namespace)}")
     try:
         return matchers.in_query(query)
     except UnreadableQueryError as error:

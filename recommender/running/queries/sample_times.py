@@ -185,7 +185,7 @@ def selector_text(selector: SelectorNode, seconds_earlier: float = 0.0, range_se
 
 
 def _joined_times(times: Sequence[str], by: tuple[str, ...]) -> str:
-    grouping = f" by ({', '.join(by)})" if by else ""
+    grouping = f" by ({', '.join(map(label_in_query, by))})" if by else ""
     parts = [
         f'label_replace(max{grouping} ({each}), "{_PART}", "{number}", "", "")' for number, each in enumerate(times)
     ]

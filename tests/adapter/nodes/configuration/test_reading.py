@@ -68,7 +68,7 @@ policies:
 filter: {cpu: 80%, memory: 90%, use: limits, pools: {batch: {cpu: 97.5%}}}
 nodes: {match: ip}
 queries: {cpu: my_cpu}
-matchers: {cluster: east}
+matchers: {cluster: east, k8s.cluster.name: eu-1}
 gpu: {resources: [amd.com/gpu], allocationAnnotation: example.com/gpus}
 poolLabel: example.com/pool
 schedulerNames: [tidewatch, by-load]
@@ -127,7 +127,7 @@ def test_every_key_is_read() -> None:
         ),
         match="ip",
         queries={LoadResource.CPU: "my_cpu"},
-        matchers={"cluster": "east"},
+        matchers={"cluster": "east", "k8s.cluster.name": "eu-1"},
         gpu=GpuSettings(("amd.com/gpu",), "example.com/gpus"),
         pool_label="example.com/pool",
         scheduler_names=frozenset({"tidewatch", "by-load"}),

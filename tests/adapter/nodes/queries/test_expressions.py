@@ -39,6 +39,10 @@ def test_matchers_are_added_to_every_selector(resource: LoadResource, *, recorde
     assert all('cluster="a\\"b\\\\c", team="x"' in inside for _metric, inside in found)
 
 
+def test_a_label_that_needs_quotes_has_them_in_its_matcher() -> None:
+    assert matchers_of({"k8s.cluster.name": "east"}) == ('"k8s.cluster.name"="east"',)
+
+
 def test_matchers_are_added_to_every_selector_of_the_survey() -> None:
     assert all('team="x"' in inside for _metric, inside in METRIC.findall(survey_query(matchers_of(MATCHERS))))
 

@@ -67,11 +67,22 @@ def test_a_trusted_namespace_may_query_all_series_but_sizes_only_its_own_targets
     assert accepted(each(), settings=trusting).subject.for_each.only_namespace == "shop"
 
 
-def test_the_namespace_label_is_configurable() -> None:
-    settings = replace(SETTINGS, namespace_label="exported_namespace")
-    assert accepted(predictive(), settings=settings).subject.load.startswith(
-        'sum(rate(requests_total{exported_namespace="shop"}'
-    )
+@pytest.mark.parametrize(
+    ("label", "written"),
+    [("exported_namespace", "exported_namespace"), ("k8s.namespace.name", '"k8s.namespace.name"')],
+)
+def test_the_namespace_label_is_configurable(label: str, written: str) -> None:
+    settings = replace(SETTINGS, namespace_label=label)
+    load = accepted(predictive(), settings=settings).subject.load
+    assert load == f'sum(rate(requests_total{{{written}="shop"}}[5m]))'
+
+
+def test_a_query_that_names_another_namespace_by_a_quoted_label_stays_in_its_own() -> None:
+    settings = replace(SETTINGS, namespace_label="k8s.namespace.name")
+    spec = predictive() | {"predictive": LOAD | {"load": 'sum({"http.requests", "k8s.namespace.name"="team"} or x)'}}
+    load = accepted(spec, settings=settings).subject.load
+    own = '"k8s.namespace.name"="shop"'
+    assert load == f'sum({{{own},"http.requests", "k8s.namespace.name"="team"}} or x{{{own}}})'
 
 
 BY_OBJECTS = {"base": "64Mi", "step": "1Mi", "podsAndServicesPerStep": 100}

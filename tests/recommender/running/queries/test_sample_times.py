@@ -40,6 +40,14 @@ ENDED_SECONDS = 400
             'label_replace(max by (ns, name) (timestamp(x{a="b"})), "tidewatch_part", "0", "", "")',
         ),
         (
+            '{"http.requests"}',
+            ("k8s.namespace.name", "name"),
+            (
+                'label_replace(max by ("k8s.namespace.name", name) (timestamp({__name__="http.requests"})), '
+                '"tidewatch_part", "0", "", "")'
+            ),
+        ),
+        (
             "x / on () y",
             (),
             (

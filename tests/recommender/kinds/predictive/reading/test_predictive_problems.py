@@ -199,10 +199,10 @@ BAD: Final = {
         ["4: `connections.metric` cannot be used with `forEach`, since its series do not name their targets"],
     ),
     "series": (
-        "forEach:\n  namespace: a-b\n  kind: deployment\n  max: 0",
+        "forEach:\n  namespace: a b\n  kind: deployment\n  max: 0",
         [
             "2: `forEach.name` is missing: write name: deployment",
-            "2: 'a-b' is not the name of a Prometheus label: write the name of the label alone, such as namespace",
+            "2: 'a b' is not the name of a Prometheus label: write the name of the label alone, such as namespace",
             "3: 'deployment' is not a kind of target: did you mean Deployment?",
             "4: `max` is 0: write a whole number from 1 to 100000",
         ],
