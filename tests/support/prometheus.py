@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import subprocess
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from demo.machine.exporter import Exporter, running_exporter
 from demo.machine.processes import ProcessFailedError
-from demo.machine.prometheus import PrometheusProcess, running_prometheus
+from demo.machine.prometheus import PrometheusProcess, program, running_prometheus
 from tests.support.backfill import backfill
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _SEEN_SECONDS = 30.0
 _RELOAD_SECONDS = 30.0
+_NO_SETTINGS: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,18 @@ def reload(prometheus: PrometheusProcess) -> None:
         raise ProcessFailedError(f"prometheus refused its configuration: {refusal}") from e
 
 
+def with_native_histograms() -> dict[str, Any]:
+    """Return the options of `scraped_prometheus` by which this machine's Prometheus scrapes native histograms."""
+    command = [str(program("prometheus")), "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=_RELOAD_SECONDS, check=True).stdout
+    found = re.search(r"version v?(\d+)\.(\d+)", said)
+    assert found, said
+    # Prometheus 3.8 has this setting, and later versions ignore the flag.
+    if (int(found[1]), int(found[2])) >= (3, 8):
+        return {"scrape": {"scrape_native_histograms": True}}
+    return {"extra_flags": ["--enable-feature=native-histograms"]}
+
+
 @contextmanager
 def scraped_prometheus(
     folder: Path,
@@ -81,8 +97,11 @@ def scraped_prometheus(
     interval: str = "2s",
     extra_flags: Sequence[str] = (),
     stamped: bool = False,
+    scrape: Mapping[str, object] = _NO_SETTINGS,
 ) -> Iterator[ScrapedPrometheus]:
     """Run an exporter with this text and a Prometheus that scrapes it; `history` is there from the start (`backfill`).
+
+    `scrape` are further settings of the exporter's `scrape_config`.
 
     Samples of the past are the better choice for tests of one moment: Prometheus takes about five seconds to its first
     scrape, and a scrape that takes longer than the interval, on a busy machine, leaves a gap: for some seconds there
@@ -94,7 +113,7 @@ def scraped_prometheus(
     with (
         running_exporter(text, stamped=stamped) as exporter,
         running_prometheus(
-            folder, scrape_configs=[exporter.scrape_config(interval=interval)], extra_flags=extra_flags
+            folder, scrape_configs=[{**exporter.scrape_config(interval=interval), **scrape}], extra_flags=extra_flags
         ) as prometheus,
     ):
         yield ScrapedPrometheus(prometheus, exporter)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
+from tests.support.prometheus import with_native_histograms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ def native_histogram() -> bytes:
 
 
 def test_native_histograms_are_skipped_and_counted(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
-    server = start_prometheus(interval="1s", extra_flags=["--enable-feature=native-histograms"])
+    server = start_prometheus(interval="1s", **with_native_histograms())
     gauge = text(2, double(1, 7.0))
     body = family(b"requests", HISTOGRAM, native_histogram()) + family(b"load", GAUGE, gauge)
     server.exporter.content = (PROTOBUF, body)
