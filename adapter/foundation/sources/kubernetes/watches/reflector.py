@@ -165,7 +165,10 @@ class Reflector(Generic[T]):
 
     def _note_failure(self, error: KubernetesError, backoff: Backoff) -> float:
         """Record the failure, decide whether to list again, and return how many seconds to wait."""
-        if self._stood_seconds() >= self._settings.healthy_seconds:
+        is_refusal = isinstance(error, (ForbiddenError, NotFoundError))
+        # A server that has just started refuses everybody for a moment. Attempts that did not reach it cost it nothing.
+        is_first_refusal = is_refusal and isinstance(self.failure, UnreachableError)
+        if is_first_refusal or self._stood_seconds() >= self._settings.healthy_seconds:
             backoff.reset()
         if not _resumable(error, backoff.failures):
             self._version = None
@@ -182,7 +185,7 @@ class Reflector(Generic[T]):
         if self._on_failure is not None and not isinstance(error, ExpiredError):
             self._on_failure(error)
         logger.log(level, "watch of %s failed, will retry: %s", self.resource.qualified, error)
-        least = self._settings.refused_wait_seconds if isinstance(error, (ForbiddenError, NotFoundError)) else 0.0
+        least = self._settings.refused_wait_seconds if is_refusal else 0.0
         delay = backoff.delay(max(least, error.retry_after_seconds if isinstance(error, StatusError) else 0.0))
         if isinstance(error, UnreachableError) and delay > max(self._settings.away_seconds):
             return self._settings.uniform(*self._settings.away_seconds)

@@ -334,6 +334,27 @@ def test_a_server_that_is_away_for_long_is_found_soon_after_its_return(
     assert len(set(waits[5:])) > 1
 
 
+def test_a_server_that_refuses_everybody_after_its_return_is_asked_again_soon(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks
+) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.001)
+
+    settings = dataclasses.replace(SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most))
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
+    server.faults.append(Fault("list", "status", code=403, times=6))
+    server.stop()
+    tasks.start("watch pods", reflector.run)
+    until(lambda: len(waits) >= 10)
+    server.start()
+    until(lambda: reflector.synced)
+    # A refusal that lasts is asked about less and less often.
+    assert waits[-6:] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
+
+
 def test_the_backoff_is_reset_after_a_healthy_watch(
     client: KubernetesClient, server: FakeApiServer, tasks: Tasks
 ) -> None:
