@@ -17,6 +17,7 @@ import pytest
 
 from demo.machine.processes import start
 from tests.e2e.support.browser import CHROMIUM, needs_browser
+from tests.e2e.support.devtools import opened_browser
 from tests.recommender.configuration.files import TARGET, entry, whole
 from tests.support.cluster_objects import metadata_of, node_object
 from tests.support.waiting import until
@@ -146,6 +147,18 @@ def test_the_page_is_drawn(address: str, tmp_path: Path, device: str, *, dark: b
     assert picture.colors() > 20, "text, lines and badges"
     assert (picture.brightness() < 90) if dark else (picture.brightness() > 190)
     assert not [line for line in logged.splitlines() if "CONSOLE" in line and BLOCKED.search(line)]
+
+
+@needs_browser
+def test_the_tables_of_a_recommendation_fit_on_a_narrow_phone(address: str, tmp_path: Path) -> None:
+    with opened_browser(tmp_path) as browser:
+        browser.resize(360)
+        browser.open(f"{address}/?show=coredns")
+        browser.value("document.querySelectorAll('details').forEach(each => each.open = true)")
+        widths = "each => [each.ariaLabel, each.scrollWidth, each.clientWidth]"
+        found = browser.value(f"[...document.querySelectorAll('.scroll')].map({widths})")
+    assert [label for label, _, _ in found] == ["Targets of coredns", "Steps of coredns"]
+    assert [row for row in found if row[1] > row[2]] == []
 
 
 @needs_browser
