@@ -142,11 +142,20 @@ class ExternalReading:
         and have disappeared from Prometheus count for `hold_seconds` after their last sample. Raises
         UnanswerableSelectorError.
         """
-        moments = [row.value for row in self.times.rows(namespace, selector)] if self.times else []
-        if self.silent is not None:
-            since = self.evaluated.wall - hold_seconds
-            moments += (moment for moment in self.silent.moments(namespace, selector) if moment >= since)
+        moments = [*self._known_moments(namespace, selector), *self._silent_moments(namespace, selector, hold_seconds)]
         return self.evaluated.wall - min(moments) if moments else None
+
+    def lacks_silent(
+        self, namespace: str | None, selector: Selector, hold_seconds: float, look_back_seconds: float
+    ) -> bool:
+        """Return whether a requester's rows lack a series that fell silent, because Prometheus no longer knows it.
+
+        `look_back_seconds` is how long Prometheus should know a series. Raises UnanswerableSelectorError.
+        """
+        latest = self.evaluated.wall - look_back_seconds
+        old = {moment for moment in self._silent_moments(namespace, selector, hold_seconds) if moment <= latest}
+        # Its look-back may be longer than what it was said to be.
+        return bool(old) and not old.issubset(self._known_moments(namespace, selector))
 
     def is_first_aged(self, namespace: str | None, selector: Selector) -> bool:
         """Note that a requester's rows are too old; return whether that was new, so that it counts once."""
@@ -171,6 +180,16 @@ class ExternalReading:
         """Return its parts, so that they can be freed one by one."""
         own: list[Sized] = [self._rows[start : start + _PART] for start in range(0, len(self._rows), _PART)]
         return own if self.times is None else own + self.times.pieces()
+
+    def _known_moments(self, namespace: str | None, selector: Selector) -> list[float]:
+        """Return the times of the samples of a requester's series that Prometheus knows."""
+        return [row.value for row in self.times.rows(namespace, selector)] if self.times else []
+
+    def _silent_moments(self, namespace: str | None, selector: Selector, hold_seconds: float) -> list[float]:
+        """Return the times of the last samples of a requester's silent series, for `hold_seconds` after them."""
+        since = self.evaluated.wall - hold_seconds
+        silent = self.silent.moments(namespace, selector) if self.silent else ()
+        return [moment for moment in silent if moment >= since]
 
     def _make(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]

@@ -143,14 +143,16 @@ def external_answer(
         raise ForeignNamespaceError(foreign)
     rows, limit = reading.answer(namespace, selector, count), policy.max_sample_age_seconds
     if limit is not None:
-        sample_age = reading.sample_age(namespace, selector, policy.hold_silent_seconds)
+        hold = policy.hold_silent_seconds
+        sample_age = reading.sample_age(namespace, selector, hold)
+        # A sum without a series is too low, whatever age the rule allows.
+        is_gone = reading.lacks_silent(namespace, selector, hold, asking.look_back_seconds)
         # Without rows there may be no samples either; but if there are, they must not be too old.
-        if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
+        if is_gone or (_is_too_old(sample_age, age, limit) and (rows or sample_age is not None)):
             if reading.is_first_aged(namespace, selector):
                 count(Counter({Dropped.STALE: len(rows)}))
             reason = _too_old_reason("the metric", sample_age, age, limit)
-            is_gone = sample_age is not None and sample_age > asking.look_back_seconds
-            held = f"; a silent series counts until {policy.hold_silent_seconds:g} s after its last sample (holdSilent)"
+            held = f"; Prometheus no longer has a silent series, which counts for {hold:g} s (holdSilent)"
             raise SampleTooOldError(f"{reason}{held if is_gone else ''}")
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
         return ExternalAnswer(rows, evaluated_at, (BELOW_ZERO,) if _falls_below_zero(rows) else (), window)

@@ -52,6 +52,7 @@ class Shards:
     silent_since: dict[str, float] = field(default_factory=dict)
     """The time of the last sample of each silent shard of the queue `a` in `shop`."""
     refuse_wide: bool = False
+    look_back: float = LOOK_BACK
 
     def __post_init__(self) -> None:
         self.prometheus = ScriptedPrometheus(answer=self._answer)
@@ -69,7 +70,7 @@ class Shards:
             for labels in self.series
             if all(labels[label] == value for label, value in wanted)
             and not any(labels[label] == value for label, value in unwanted)
-            and now - (moment := self._last(labels, now)) < LOOK_BACK
+            and now - (moment := self._last(labels, now)) < self.look_back
         ]
         if "timestamp(" in query:
             return reply(*((labels, str(moment)) for labels, moment in there))
@@ -105,9 +106,10 @@ def answers(harness: Harness, seconds: float, **request: str) -> list[float | ty
     return found
 
 
-def guarded(*keys: str) -> tuple[Shards, Harness]:
+def guarded(*keys: str, limit: str = "10s") -> tuple[Shards, Harness]:
     shards = Shards()
-    return shards, make_harness(shards.prometheus, rules=rules("maxSampleAge: 10s", *keys), objects=MadeUpObjects())
+    own = rules(f"maxSampleAge: {limit}", *keys)
+    return shards, make_harness(shards.prometheus, rules=own, objects=MadeUpObjects())
 
 
 def test_a_sum_is_an_error_until_a_silent_series_is_back() -> None:
@@ -125,6 +127,24 @@ def test_a_silent_series_is_held_for_half_an_hour_after_its_last_sample() -> Non
     shards.silence(harness)
     assert answers(harness, 1790) == [114.0, SampleTooOldError]
     assert answers(harness, 30) == [SampleTooOldError, 76.0]
+
+
+@pytest.mark.parametrize("limit", ["5m", "10m", "2h"])
+def test_a_sum_lacks_no_series_that_prometheus_has_forgotten_whatever_age_the_rule_allows(limit: str) -> None:
+    shards, harness = guarded(limit=limit)
+    sum_of(harness)
+    shards.silence(harness)
+    assert answers(harness, 1790) == [114.0, SampleTooOldError]
+    assert answers(harness, 30) == [SampleTooOldError, 76.0]
+
+
+def test_a_series_that_prometheus_knows_for_longer_than_it_was_said_to_counts_until_the_limit() -> None:
+    shards, harness = guarded(limit="10m")
+    shards.look_back = 900.0
+    sum_of(harness)
+    shards.silence(harness)
+    assert answers(harness, 590) == [114.0]
+    assert answers(harness, 30) == [114.0, SampleTooOldError]
 
 
 @pytest.mark.parametrize(("key", "held"), [("holdSilent: 6m", 360), ("holdSilent: 40m", 2400)])
