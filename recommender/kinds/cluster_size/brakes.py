@@ -58,7 +58,7 @@ def hold_stopped_directions(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: 
             continue
         last = sizes.get(group.name, group.current)
         value = min(group.recommended, max(last, group.current)) if stop.up else group.recommended
-        value = max(value, min(last, group.current)) if stop.down and not group.is_left_out else value
+        value = max(value, min(last, group.current)) if stop.down else value
         if value != group.recommended:
             kept[group.name] = value
     postponed = _with_fewer_removals(answer, {}, stop.sentence, stop.sentence) if stop.down else answer

@@ -92,7 +92,7 @@ def _most_unneeded(situation: ClusterSituation, settings: ScaleDownSettings) -> 
     if not situation.waits:
         return None
     decided = situation.last_decided
-    interval = settings.unneeded_seconds if decided is None else max(situation.now - decided, 1.0)
+    interval = settings.unneeded_seconds if decided is None else situation.now - decided
     previous = len(situation.memory.unneeded_since)
     return unneeded_limit(previous, settings.max_parallelism, settings.unneeded_seconds, interval)
 

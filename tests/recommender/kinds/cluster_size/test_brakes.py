@@ -118,6 +118,14 @@ def test_an_all_or_nothing_group_is_not_split_by_a_step() -> None:
     assert found.answer.groups[0].recommended == 0
 
 
+@pytest.mark.parametrize(("step", "gone"), [(2, 0), (7, 0), (8, 8)])
+def test_the_nodes_of_an_all_or_nothing_group_are_removed_within_one_step_or_not_at_all(step: int, gone: int) -> None:
+    found = sized(answer(8, 8, 8), Brakes(max_step=MaxStep(replicas=step)), zero_or_max=True).answer
+
+    assert sum(removal.is_due for removal in found.removals) == gone
+    assert found.groups[0].after_removals == 8 - gone
+
+
 def test_a_brake_that_changes_a_size_is_recorded_as_the_binding_step() -> None:
     found = sized(answer(3, 9), Brakes(max_step=MaxStep(replicas=2))).answer
 
