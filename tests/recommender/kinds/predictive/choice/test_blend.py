@@ -30,6 +30,23 @@ def test_a_scale_multiplies_the_room_of_a_model_and_shifts_a_percentile(
     np.testing.assert_allclose(scaled_room(model, scale, LOAD, UPPER, 0.1), rooms)
 
 
+@pytest.mark.parametrize(
+    ("weights", "capacity"),
+    [
+        # Headroom of 20% on a load of 10, and the rooms of 90 and 45 above it.
+        pytest.param((), 12.0, id="headroom alone"),
+        pytest.param((0.5, 0.25), 10.0 + 0.25 * 2.0 + 0.5 * 90.0 + 0.25 * 45.0, id="headroom has what is left"),
+        pytest.param((0.75, 0.25 + 1e-12), 10.0 + 0.75 * 90.0 + 0.25 * 45.0, id="models alone"),
+    ],
+)
+def test_a_blend_requests_the_weighted_mean_of_the_rooms_of_its_parts(
+    weights: tuple[float, ...], capacity: float
+) -> None:
+    uppers = {"seasonal": np.array([100.0]), "linear": np.array([55.0])}
+    parts = tuple(Part(model, weight, 1.0) for model, weight in zip(uppers, weights, strict=False))
+    assert Blend(0.2, parts).capacity(np.array([10.0]), uppers, 0.1).tolist() == pytest.approx([capacity])
+
+
 @pytest.mark.parametrize("model", ["seasonal", "percentile"])
 @pytest.mark.parametrize("scale", [0.4, 1.0, 1.7])
 def test_a_poll_predicts_the_capacity_of_the_blend(model: str, scale: float) -> None:
