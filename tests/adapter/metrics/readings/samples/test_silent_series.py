@@ -263,8 +263,9 @@ def test_a_rule_object_releases_a_series_by_excluding_it() -> None:
     assert answers(harness, 30) == [76.0]
 
 
-def test_a_sum_of_silent_series_alone_has_no_stand_in() -> None:
-    shards, harness = guarded("onNoData: 0")
+@pytest.mark.parametrize("limit", ["10s", "10m"])
+def test_a_sum_of_silent_series_alone_has_no_stand_in(limit: str) -> None:
+    shards, harness = guarded("onNoData: 0", limit=limit)
     sum_of(harness)
     shards.silent_since = {labels["shard"]: harness.clock.clock.wall() for labels in SHARDS}
     assert answers(harness, 700) == [114.0, SampleTooOldError]
