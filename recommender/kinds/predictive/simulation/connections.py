@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ReconnectStorm:
-    """Many connections break in one step, for instance when a load balancer restarts."""
-
-    step: int
-    ratio: float
-    """The share of all connections that break."""
-
-
-@dataclass(frozen=True, slots=True)
 class SessionSettings:
     """How connections start and end."""
 
@@ -39,7 +30,6 @@ class SessionSettings:
     """The number of connections at which a pod becomes not ready, until it has fewer than 95% of this number."""
     backoff_seconds: float = 30.0
     """Connections that were refused or cut off try again, evenly spread over this time."""
-    storms: tuple[ReconnectStorm, ...] = ()
 
     def ended_ratio(self, step_seconds: float) -> float:
         """Return the share of connections that end in a step."""
@@ -87,23 +77,16 @@ Decide: TypeAlias = "Callable[[int, StickyPods, float], int]"
 def open_connections(arrivals: FloatArray, step_seconds: float, settings: SessionSettings) -> FloatArray:
     """Return how many connections are open after each step if none is refused; shape (steps,).
 
-    `conn[t] = conn[t-1] * exp(-step / mean session) + arrivals[t]`. In a storm, `conn` falls by its ratio, and the lost
-    share comes back over the back-off time. Where arrivals are unknown, the result is NaN; until they are known again,
-    the last known ones are assumed.
+    `conn[t] = conn[t-1] * exp(-step / mean session) + arrivals[t]`. Where arrivals are unknown, the result is NaN;
+    until they are known again, the last known ones are assumed.
     """
-    kept, backoff = 1 - settings.ended_ratio(step_seconds), settings.backoff_steps(step_seconds)
-    storms = {storm.step: storm.ratio for storm in settings.storms}
+    kept = 1 - settings.ended_ratio(step_seconds)
     found = np.full(len(arrivals), np.nan)
-    returning = np.zeros(len(arrivals) + backoff + 1)
     present = last = 0.0
     for step, value in enumerate(arrivals.tolist()):
         is_known = value == value  # noqa: PLR0124 - not NaN
         last = value if is_known else last
-        present = present * kept + last + float(returning[step])
-        if step in storms:
-            lost = present * storms[step]
-            present -= lost
-            returning[step + 1 : step + 1 + backoff] += lost / backoff
+        present = present * kept + last
         if is_known:
             found[step] = present
     return found
@@ -119,7 +102,6 @@ def simulate_connections(
     """
     steps, lag = len(arrivals), fleet.lag_steps
     ended, backoff = settings.ended_ratio(fleet.step_seconds), settings.backoff_steps(fleet.step_seconds)
-    storms = {storm.step: storm.ratio for storm in settings.storms}
     returning = np.zeros(steps + backoff + 1)
     run = ConnectionRun(*(np.zeros(steps) for _ in range(6)))
     pods = StickyPods(decide(0, StickyPods(0, settings.limit), 0.0), settings.limit)
@@ -131,15 +113,11 @@ def simulate_connections(
         ready = pods.ready(step)
         attempted = value + float(returning[step])
         refused = pods.place(attempted, ready)
-        present = float(pods.connections.sum())
         again = refused + cut_off
-        if step in storms:
-            pods.lose(storms[step])
-            again += present * storms[step]
-            present *= 1 - storms[step]
         if again:
             returning[step + 1 : step + 1 + backoff] += again / backoff
-        run.ready[step], run.asked[step], run.open[step] = np.count_nonzero(ready), asked, present
+        run.ready[step], run.asked[step] = np.count_nonzero(ready), asked
+        run.open[step] = pods.connections.sum()
         run.attempted[step], run.refused[step], run.cut_off[step] = attempted, refused, cut_off
     return run
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from recommender.kinds.predictive.predictive_settings import Connections, PredictiveSettings, ScaleDown
 from recommender.kinds.predictive.simulation.connections import (
     ConnectionRun,
-    ReconnectStorm,
     SessionSettings,
     measure_connections,
     open_connections,
@@ -45,12 +44,6 @@ def test_open_connections_are_those_that_have_not_ended() -> None:
 def test_in_a_steady_state_there_are_arrivals_times_the_session_length() -> None:
     found = open_connections(np.full(400, 10.0), 1.0, replace(SESSIONS, mean_session_seconds=60.0))
     assert found[-1] == pytest.approx(10 / (1 - math.exp(-1 / 60)), rel=0.01)
-
-
-def test_a_storm_breaks_a_share_of_connections_that_return_over_the_back_off_time() -> None:
-    sessions = replace(SESSIONS, mean_session_seconds=1e12, storms=(ReconnectStorm(2, 0.6),))
-    found = open_connections(np.array([100.0, 0.0, 0.0, 0.0, 0.0, 0.0]), 60.0, sessions)
-    assert found == pytest.approx([100, 100, 40, 70, 100, 100])
 
 
 def test_new_connections_go_to_ready_pods_below_their_limit_only() -> None:
@@ -114,16 +107,12 @@ def test_only_judged_steps_are_summed_up() -> None:
 @examples(max_examples=50)
 def test_connections_are_neither_lost_nor_created(arrivals: list[float], data: st.DataObject) -> None:
     asked = data.draw(st.lists(st.integers(1, 8), min_size=len(arrivals), max_size=len(arrivals)))
-    storms = (ReconnectStorm(data.draw(st.integers(0, len(arrivals) - 1)), 0.5),)
-    sessions = replace(SESSIONS, storms=storms)
-    found = run(arrivals, [float(each) for each in asked], sessions)
+    found = run(arrivals, [float(each) for each in asked])
     assert (found.refused <= found.attempted + 1e-9).all()
     assert (found.open <= found.asked * 100 + 1e-6).all()
     placed = found.attempted - found.refused
     before = np.concatenate([[0.0], found.open[:-1]]) * KEPT - found.cut_off + placed
-    broken = np.ones(len(arrivals))
-    broken[storms[0].step] = 0.5
-    assert found.open == pytest.approx(before * broken, abs=1e-6)
+    assert found.open == pytest.approx(before, abs=1e-6)
 
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=30))
