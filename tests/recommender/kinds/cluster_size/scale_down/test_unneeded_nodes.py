@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
+from recommender.kinds.cluster_size.model.answer import ScaleUp
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
@@ -84,6 +85,12 @@ def test_of_nodes_that_are_alike_those_that_have_been_unneeded_for_longest_go_fi
     harness = unneeded({"a": 700.0, "b": 900.0, "c": 800.0})
     only_one = replace(harness, settings=ScaleDownSettings(max_parallelism=1))
     assert due(only_one.decide()) == ["b"]
+
+
+@pytest.mark.parametrize(("increase", "gone"), [(1, []), (0, ["a"]), (-1, ["a"])])
+def test_a_single_new_node_that_is_needed_holds_all_removals(increase: int, gone: list[str]) -> None:
+    """A size that is corrected downwards, since requested nodes have not come, needs no node."""
+    assert due(unneeded({"a": 700.0}).decide(ScaleUp({"g": increase}))) == gone
 
 
 def test_a_node_that_has_become_empty_is_removed_although_its_pods_fitted_nowhere_a_moment_ago() -> None:
