@@ -24,6 +24,7 @@ from adapter.metrics.identity.callers import Caller, DeniedError, Peer
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.explain.questions import QuestionError, Texts, question_of
 from adapter.metrics.readings.explain.rules import unnamed_usage
+from adapter.metrics.readings.explain.served_memory import serves
 from adapter.metrics.rulebook.model import Api
 
 if TYPE_CHECKING:
@@ -64,34 +65,38 @@ class Explanations:
         with suppress(ReadingError, ThreadLimitError), self._waiting.entered():
             self._provider.complete_catalogue(asked.namespace or None)
         try:
-            candidates = list(self._candidates(question_of(asked, self._resolve)))
+            asked_about = question_of(asked, self._resolve)
+            of_objects = [self._of(asked_about, api) for api in self._apis_of_objects(asked_about)]
+            of_anybody = [self._of(asked_about, api) for api in self._apis_of_anybody(asked_about)]
         except QuestionError as e:
             raise ApiError(400, f"the parameter {e.name}: {e.message}") from e
-        question = self._first_permitted(caller, candidates)
+        question = self._first_permitted(caller, of_objects, of_anybody)
         with self._limit.entered():
             found = self._provider.explain(question, self._notes(question))
         return Response(200, found.as_json() + b"\n")
 
-    def _candidates(self, question: Question) -> Iterator[Question]:
-        """Yield the possible meanings, the likeliest first; if no API is named, the metric may be in two of them."""
+    def _apis_of_objects(self, question: Question) -> Iterator[Api]:
+        """Yield the APIs in which MetricRule objects of the namespace serve the metric, if the question names none."""
+        own = self._provider.catalogue_of(question.namespace)
+        for api in () if question.api else _likely_apis(question):
+            if serves(own, replace(question, api=api)):
+                yield api
+
+    def _apis_of_anybody(self, question: Question) -> Sequence[Api]:
+        """Return the APIs that may be meant, whatever objects serve: the likeliest first, at least one."""
         if question.api is not None:
-            yield self._of(question, question.api)
-            return
-        known = tuple(self._serving_apis(question))
-        likely = (Api.CUSTOM,) if question.resource else (Api.CUSTOM, Api.EXTERNAL)
-        for api in known or likely:
-            yield self._of(question, api)
+            return (question.api,)
+        return tuple(self._serving_apis(question)) or _likely_apis(question)
 
     def _serving_apis(self, question: Question) -> Iterator[Api]:
-        """Yield the APIs that serve the metric; the one for CPU and memory comes last."""
+        """Yield the APIs in which the rule files serve the metric; the one for CPU and memory comes last."""
         catalogue, name, resource = self._provider.catalogue, question.name, question.resource
-        own = self._provider.catalogue_of(question.namespace)
         if resource is None:
-            if self._hints.likeliest(name) is not None or any(metric.name == name for metric in own.custom):
+            if self._hints.likeliest(name) is not None:
                 yield Api.CUSTOM
-            if catalogue.find_external(name) is not None or own.find_external(name) is not None:
+            if catalogue.find_external(name) is not None:
                 yield Api.EXTERNAL
-        elif any(each.find_custom(resource.qualified, resource.namespaced, name) for each in (catalogue, own)):
+        elif catalogue.find_custom(resource.qualified, resource.namespaced, name):
             yield Api.CUSTOM
         if unnamed_usage(catalogue.resource, question):
             yield Api.RESOURCE
@@ -111,17 +116,23 @@ class Explanations:
         except UnknownResourceError as e:
             raise QuestionError("metric", str(e)) from e
 
-    def _first_permitted(self, caller: Caller, candidates: Sequence[Question]) -> Question:
-        """Return the first candidate that the caller is allowed to read. Raises IdentityError."""
+    def _first_permitted(
+        self, caller: Caller, of_objects: Sequence[Question], of_anybody: Sequence[Question]
+    ) -> Question:
+        """Return the first question that the caller is allowed to have answered. Raises IdentityError.
+
+        Names of metrics of objects are nobody else's business: whoever may not read such a metric gets the same answer,
+        or the same refusal, as if no object served it.
+        """
         refusals: list[DeniedError] = []
-        for question in candidates:
+        for question in (*of_objects, *of_anybody):
             try:
                 self._authorizer.authorize_unrouted(caller, attributes_of("GET", path_of(question)))
             except DeniedError as e:
                 refusals.append(e)
             else:
                 return question
-        raise refusals[0]
+        raise refusals[len(of_objects)]
 
     def _notes(self, question: Question) -> list[ExplanationStep]:
         group = {Api.EXTERNAL: EXTERNAL, Api.RESOURCE: RESOURCE}.get(question.api or Api.CUSTOM, CUSTOM)
@@ -142,6 +153,11 @@ class Explanations:
             return self._resolve(group, name) == resource
         except UnknownResourceError:
             return False
+
+
+def _likely_apis(question: Question) -> Sequence[Api]:
+    """Return the APIs in which a metric that is not known may be meant: one of a kind of objects is no external one."""
+    return (Api.CUSTOM,) if question.resource else (Api.CUSTOM, Api.EXTERNAL)
 
 
 def path_of(question: Question) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.web.http import Request
+from adapter.metrics.identity.callers import DeniedError
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import FirstAnswerPendingError
 from adapter.metrics.rulebook.model import Api
@@ -96,3 +97,25 @@ def test_the_right_to_read_a_metric_of_an_object_allows_its_explanation(query: s
     assert made.get(Request("GET", "/debug/explain", query)).status == 200
     ((question, _),) = served.explained
     assert (question.api, question.namespace) == (api, "shop")
+
+
+def _explained(readings: FakeReadings, query: str, rights: set[str]) -> object:
+    """Return which question is answered, or the refusal."""
+    made, served = explanations(FakeAuthorizer(rights), readings)
+    try:
+        made.get(Request("GET", "/debug/explain", query))
+    except DeniedError as e:
+        return e.message
+    ((question, _),) = served.explained
+    return question
+
+
+@pytest.mark.parametrize(
+    "query", ["metric=depth&namespace=shop", "metric=hits&namespace=shop", "metric=lag&namespace=shop"]
+)
+@pytest.mark.parametrize("rights", [set(), {"get custom pods/depth", "list external hits/", "get custom pods/lag"}])
+def test_whoever_may_not_read_a_metric_of_an_object_does_not_learn_whether_it_exists(
+    query: str, rights: set[str]
+) -> None:
+    without_objects = FakeReadings(server().readings.catalogue)
+    assert _explained(server().readings, query, rights) == _explained(without_objects, query, rights)
