@@ -41,7 +41,7 @@ def why_workload(
     scalers = _autoscalers(reader, namespace, kind.kind, name)
     scaled_objects = _scaled_objects(reader, TargetReference(kind.api_version, kind.kind, namespace, name))
     items = [] if isinstance(decided, NotRead) else decided.about(namespace, kind.kind, name)
-    size = _size(reader, kind, found)
+    size, failures = _size(reader, kind, found), tuple(_replica_failures(kind, found))
     writers = _writers(found)
     events = events_of(reader, namespace, kind.kind, name)
     missing = (
@@ -50,7 +50,7 @@ def why_workload(
     )
     owners = [*_owners(scalers, scaled_objects), *_writing_recommendations(items, writers)]
     sections = [
-        ReportSection("Size", (size.sentence,)),
+        ReportSection("Size", (size.sentence, *failures)),
         ReportSection("Who sets it", tuple(_owner_sentences(owners, writers, now))),
         *(recommendation_section(item, target) for item, target in items),
     ]
@@ -66,6 +66,7 @@ def why_workload(
         missing=missing,
         details={
             "replicas": {"wanted": size.wanted, "pods": size.pods, "ready": size.ready},
+            "replica_failures": list(failures),
             "owners": owners,
             "writers": writers,
             "recommendations": [dict(item) | {"targets": [dict(target)]} for item, target in items],
@@ -109,6 +110,17 @@ def _size(reader: Reader, kind: Resource, found: Mapping[str, Any]) -> _Size:
     # The API omits a 0.
     wanted, pods = ((scale.get(part) or {}).get("replicas", 0) for part in ("spec", "status"))
     return replace(stated, wanted=wanted, pods=pods)
+
+
+def _replica_failures(kind: Resource, found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the controller cannot create or delete pods, in its own words.
+
+    The events that say so are those of the ReplicaSet, not of the Deployment. Custom kinds may give any form to theirs.
+    """
+    conditions = (found.get("status") or {}).get("conditions") if kind in BUILT_IN else ()
+    for one in conditions or ():
+        if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
+            yield f"ReplicaFailure ({one.get('reason', 'no reason')}): {one.get('message', '')}"
 
 
 def _autoscalers(reader: Reader, namespace: str, kind: str, name: str) -> list[dict[str, Any]] | NotRead:

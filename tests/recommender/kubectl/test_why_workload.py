@@ -44,6 +44,21 @@ def test_sizes_agree_with_their_nouns(web: Plugin, replicas: int, first: str, si
     assert size in answered.out
 
 
+def test_pods_that_a_quota_refuses_are_named_with_the_size(web: Plugin) -> None:
+    shop.put_recommender(web)
+    refusal = 'pods "web-6bf7" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2'
+    deployment = web.server.answers[shop.DEPLOYMENT][1]
+    deployment["spec"]["replicas"] = 5
+    deployment["status"]["conditions"] = [
+        {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"},
+        {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refusal},
+    ]
+    shown = " ".join(web.why("deployment/web").out.split())
+    assert f"5 wanted, 2 pods, 2 ready. ReplicaFailure (FailedCreate): {refusal}" in shown
+    document = web.why("deployment/web", "-o", "json").document
+    assert document["replica_failures"] == [f"ReplicaFailure (FailedCreate): {refusal}"]
+
+
 def test_an_hpa_is_the_owner(web: Plugin) -> None:
     shop.put_hpa(web, shop.pods_metric())
     shop.put_recommender(web, shop.recommendation("refused", "HorizontalPodAutoscaler shop/web"))
