@@ -21,11 +21,16 @@ class NodeAbsences:
     """The nodes that had a Node object some minutes ago."""
 
     def __init__(self) -> None:
-        self._names: frozenset[str] = frozenset()
-        self._gone_at: dict[str, float] = {}
-        """Unix seconds at which each node had no Node object any more."""
+        self._nodes: dict[str, ClusterNode] = {}
+        self._gone: dict[str, tuple[float, ClusterNode]] = {}
+        """Unix seconds at which each node had no Node object any more, and its last one."""
         self._back_at: dict[str, float] = {}
         """When each node last returned and that counted, in Unix seconds."""
+
+    @property
+    def gone(self) -> tuple[ClusterNode, ...]:
+        """The last Node objects of nodes that lost theirs some minutes ago: their series end only now."""
+        return tuple(node for _, node in self._gone.values())
 
     def have_ended(self, now: float, nodes: tuple[ClusterNode, ...] | None) -> bool:
         """Return whether a node has returned after minutes, unless it comes and goes all the time.
@@ -35,12 +40,12 @@ class NodeAbsences:
         if not nodes:
             # If they are unknown, or all are gone, all samples are requested again anyway.
             return False
-        names = frozenset(node.name for node in nodes)
-        gone_at = {name: at for name, at in self._gone_at.items() if abs(now - at) < _KEPT_SECONDS}
-        self._gone_at = {name: at for name, at in gone_at.items() if name not in names}
-        self._gone_at |= dict.fromkeys(self._names - names, now)
-        self._names = names
+        known = {node.name: node for node in nodes}
+        gone = {name: (at, node) for name, (at, node) in self._gone.items() if abs(now - at) < _KEPT_SECONDS}
+        self._gone = {name: one for name, one in gone.items() if name not in known}
+        self._gone |= {name: (now, node) for name, node in self._nodes.items() if name not in known}
+        self._nodes = known
         self._back_at = {name: at for name, at in self._back_at.items() if abs(now - at) < _COUNTS_AGAIN_SECONDS}
-        back = (gone_at.keys() & names) - self._back_at.keys()
+        back = (gone.keys() & known.keys()) - self._back_at.keys()
         self._back_at |= dict.fromkeys(back, now)
         return len(back) > 0

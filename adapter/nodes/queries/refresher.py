@@ -20,7 +20,6 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleGrid, SampleSet
-from adapter.nodes.names.mapping import unmapped_series
 from adapter.nodes.names.uncounted_series import measured_by, refused_series
 from adapter.nodes.queries.answer_rows import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
@@ -123,7 +122,7 @@ class SampleRefresher:
             rest = self._refresh_seconds if allowed == 1 else 0.0
             counted = None if nodes is None else len(nodes)
             asked += self._survey.ask(now, seconds, counted, needs_past=not self._owners(), rest_seconds=rest)
-        mapping = self._mapping.of(nodes, self._survey.last)
+        mapping = self._mapping.of(nodes, self._absences.gone, self._survey.last)
         lacking = self._missing_pieces(now, grids)
         plan = in_order(
             lacking,
@@ -148,7 +147,7 @@ class SampleRefresher:
                 fresh = True
             if problem:
                 failures[resource] = problem
-        unmapped = unmapped_series({resource: p.unmapped for resource, p in self._progress.items()}, mapping.mapper)
+        unmapped = mapping.unmapped({resource: p.unmapped for resource, p in self._progress.items()})
         refused = refused_series({resource: p.refused for resource, p in self._progress.items()})
         left_out = long_answer_series({resource: p.left_out for resource, p in self._progress.items()})
         from_file = samples is not None and samples.from_file and not fresh
@@ -192,7 +191,7 @@ class SampleRefresher:
         try:
             answer = read_piece(self._client, query.expression, query.piece, seconds, self._pace).matrix()
             refuse_partial(query.expression, answer.warnings)
-            mapping = self._mapping.of(nodes, self._survey.last)
+            mapping = self._mapping.of(nodes, self._absences.gone, self._survey.last)
             found = past_slots(query, answer, newest.register, newest.usual_sums, mapping, self._pace)
         except PrometheusError as e:
             progress.note_failure(query)

@@ -221,6 +221,19 @@ def test_exporters_are_judged_after_the_clock_was_set_back() -> None:
     assert [series.instance for series in result.unmapped if series.refused_for] == ["10.0.0.2:9101"]
 
 
+def test_series_of_a_node_that_has_just_been_removed_are_not_without_a_node() -> None:
+    """They end minutes after the Node object, so a cluster that shrinks would have unmapped series all the time."""
+    prometheus = Scripted()
+    prometheus.loads = {"a": 0.1, "b": 0.2, "stranger": 0.3}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, found = None, []
+    for seconds, names in ((0.0, "ab"), (INTERVAL, "a"), (300.0, "a"), (3600.0, "a"), (3630.0, "ab")):
+        result = refresher.refresh(START + seconds, samples, tuple(map(a_node, names)))
+        samples = result.samples
+        found.append([series.instance for series in result.unmapped])
+    assert found == [["stranger"], ["stranger"], ["stranger"], ["b", "stranger"], ["stranger"]]
+
+
 def test_removed_nodes_are_not_counted_for_a_job() -> None:
     prometheus = Scripted()
     prometheus.loads = {"a": 0.1, "b": 0.2}
@@ -242,4 +255,4 @@ def test_removed_exporters_are_forgotten_even_if_no_survey_succeeds() -> None:
         clock[0] += INTERVAL
     last = refresher._mapping._last
     assert last is not None
-    assert 2 <= len(last.mapping.mapper.found) <= 4
+    assert 2 <= len(last.mapper.found) <= 4
