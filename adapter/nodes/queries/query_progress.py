@@ -41,8 +41,6 @@ class ResourceProgress:
     """Steps that have been answered, Unix seconds."""
     most_steps: int = MOST_POINTS
     """Limit of the steps of one query, which is lowered when a query was too large."""
-    asked: int = 0
-    """The number of the resource's last query, counted over all resources; 0 if there was none."""
     judged_until: int = 0
     """Unix seconds of the newest step whose exporters were judged."""
     unmapped: tuple[Mapping[str, str], ...] = ()

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from adapter.nodes.model.loads import LoadResource
+    from collections.abc import Iterable
 
 OVERLAP_STEPS: Final = 2
 """The newest steps are requested again, because samples may arrive after the step."""
@@ -91,25 +89,6 @@ _SHORTEST_QUERY_SECONDS = 0.5
 def queries_allowed(refresh_seconds: float) -> int:
     """Return how many queries a refresh may send, so that a minute does not have more than twelve; at least one."""
     return max(1, int(MOST_QUERIES_A_MINUTE * refresh_seconds / 60))
-
-
-def in_order(
-    pieces: Mapping[LoadResource, Sequence[QueryPiece]], asked: Mapping[LoadResource, int], most: int
-) -> tuple[tuple[LoadResource, QueryPiece], ...]:
-    """Return the pieces to request, first the newest one of each resource, then older ones; at most `most`.
-
-    `asked` is a sequence number that tells when each resource was last queried: the one that has waited longest comes
-    first.
-    """
-    waiting = sorted(pieces, key=lambda resource: asked.get(resource, 0))
-    deepest = max((len(found) for found in pieces.values()), default=0)
-    ordered = (
-        (resource, pieces[resource][rank])
-        for rank in range(deepest)
-        for resource in waiting
-        if rank < len(pieces[resource])
-    )
-    return tuple(ordered)[:most]
 
 
 def time_limit(remaining_seconds: float, queries_left: int) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.errors import (
@@ -30,7 +29,6 @@ from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgre
 from adapter.nodes.queries.query_progress import ResourceProgress
 from adapter.nodes.queries.query_steps import (
     QueryPiece,
-    in_order,
     pieces_lacking,
     queries_allowed,
     steps_after_success,
@@ -38,6 +36,7 @@ from adapter.nodes.queries.query_steps import (
     time_limit,
     wanted_steps,
 )
+from adapter.nodes.queries.query_turns import QueryTurns
 from adapter.nodes.queries.range_matrix import read_piece
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.queries.sample_grid_joining import answered_steps, grids_to_join, join_piece, without_nodes
@@ -96,7 +95,7 @@ class SampleRefresher:
         self._moved: dict[str, Source] = {}
         """Nodes whose measuring source changed in this refresh, with their former source."""
         self._progress: dict[LoadResource, ResourceProgress] = {}
-        self._sequence = count(1)
+        self._turns = QueryTurns()
         self._knew_nodes: bool | None = None
         self._absences = NodeAbsences()
         self._mapping = KeptMapping(settings.match)
@@ -124,18 +123,15 @@ class SampleRefresher:
             asked += self._survey.ask(now, seconds, counted, needs_past=not self._owners(), rest_seconds=rest)
         mapping = self._mapping.of(nodes, self._absences.gone, self._survey.last)
         lacking = self._missing_pieces(now, grids)
-        plan = in_order(
-            lacking,
-            {resource: progress.asked for resource, progress in self._progress.items()},
-            # A survey in several queries may have used more than one short refresh is allowed.
-            max(0, allowed - asked),
-        )
+        # A survey in several queries may have used more than one short refresh is allowed.
+        plan = self._turns.plan(lacking, max(0, allowed - asked))
         failures: dict[LoadResource, str] = {}
         fresh = False
         for place, (resource, piece) in enumerate(plan):
             if resource in failures:
                 continue
             asked += 1
+            self._turns.note(resource, is_newest=piece is lacking[resource][0])
             limit = time_limit(deadline - self._monotonic(), len(plan) - place)
             try:
                 grids[resource], problem = self._ask(resource, piece, grids, mapping, limit)
@@ -263,7 +259,7 @@ class SampleRefresher:
     ) -> tuple[SampleGrid, str]:
         """Return the grid with the answer for a piece, and why it may lack something. Raises PrometheusError."""
         query, progress = self._survey.query(resource, grids), self._progress[resource]
-        progress.asked, began = next(self._sequence), self._monotonic()
+        began = self._monotonic()
         reader = read_piece(self._client, query.expression, piece, timeout_seconds, self._pace)
         took = self._monotonic() - began
         answer = reader.matrix(is_overridden=query.is_overridden)

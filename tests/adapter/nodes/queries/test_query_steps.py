@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +14,6 @@ from adapter.nodes.queries.query_steps import (
     MOST_POINTS,
     MOST_SAMPLES,
     QueryPiece,
-    in_order,
     pieces_lacking,
     queries_allowed,
     steps_after_success,
@@ -19,6 +21,10 @@ from adapter.nodes.queries.query_steps import (
     time_limit,
     wanted_steps,
 )
+from adapter.nodes.queries.query_turns import QueryTurns, in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NOW = 1_800_000_007.5
 STEPS = wanted_steps(NOW, 60, 15)
@@ -100,12 +106,34 @@ def test_newest_steps_come_first_ordered_by_how_long_a_resource_has_waited() -> 
     new, old = QueryPiece(150, 165, 15), QueryPiece(0, 135, 15)
     pieces = {LoadResource.CPU: (new, old), LoadResource.MEMORY: (new,), LoadResource.DISK: (new, old)}
     queried = {LoadResource.CPU: 7, LoadResource.MEMORY: 5, LoadResource.DISK: 6}
-    assert in_order(pieces, queried, 4) == (
+    assert in_order(pieces, queried, {LoadResource.CPU: 8}, 4) == (
         (LoadResource.MEMORY, new),
         (LoadResource.DISK, new),
         (LoadResource.CPU, new),
         (LoadResource.DISK, old),
     )
+
+
+@pytest.mark.parametrize("queries", [1, 2, 3, 4, 5])
+def test_with_few_queries_older_steps_take_turns_with_the_newest_of_each_resource(queries: int) -> None:
+    turns, sent = QueryTurns(), []
+    pieces = dict.fromkeys(LoadResource, (QueryPiece(150, 165, 15), QueryPiece(0, 135, 15)))
+    for _ in range(60):
+        for resource, piece in turns.plan(pieces, queries):
+            turns.note(resource, is_newest=piece is pieces[resource][0])
+            sent.append((resource, piece))
+    resources = len(LoadResource)
+    for resource in LoadResource:
+        newest, older = ((resource, piece) for piece in pieces[resource])
+        assert _longest_wait(sent, newest) <= 2 * resources
+        # Each takes one turn of five, and the turns of older steps are one in six.
+        assert _longest_wait(sent, older) <= resources * (resources + 1) + queries
+
+
+def _longest_wait(sent: Sequence[tuple[LoadResource, QueryPiece]], one: tuple[LoadResource, QueryPiece]) -> int:
+    """Return the largest number of queries from one for these steps to the next."""
+    at = [0, *(number for number, query in enumerate(sent, 1) if query == one)]
+    return max(after - before for before, after in pairwise(at))
 
 
 @settings(max_examples=60)

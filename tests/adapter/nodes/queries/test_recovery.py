@@ -13,8 +13,9 @@ from adapter.nodes.model.day import LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.model.week import LoadWeek
-from adapter.nodes.queries.expressions import BUSY, IDLE
+from adapter.nodes.queries.expressions import BUSY, IDLE, STEP_SECONDS
 from adapter.nodes.queries.refresher import SampleRefresher
+from adapter.nodes.windows.grid import kept_columns
 from tests.adapter.nodes.placement.objects import a_node
 from tests.adapter.nodes.queries.scripted_samples import INTERVAL, START, Scripted, Surveyed
 
@@ -36,6 +37,21 @@ def test_samples_missed_during_an_outage_are_queried_again(mode: str, refreshes:
     assert {resource: int(np.isnan(grid.values).sum()) for resource, grid in samples.grids.items()} == dict.fromkeys(
         LoadResource, 0
     )
+
+
+@pytest.mark.parametrize("seconds", [5.0, 15.0, 20.0])
+def test_the_older_half_of_the_windows_is_queried_soon_after_a_query_was_too_slow(seconds: float) -> None:
+    """Short refreshes send fewer queries than there are resources, and each resource always has newest steps to ask."""
+    prometheus = Scripted()
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=seconds)
+    prometheus.mode = "hangs"
+    samples, slow = None, round(30 / seconds)
+    for number in range(slow + round(240 / seconds)):
+        samples = refresher.refresh(START + number * seconds, samples, None).samples
+        prometheus.mode = "hangs" if number < slow else "steady"
+    assert samples is not None
+    known = {resource: np.count_nonzero(~np.isnan(grid.values)) for resource, grid in samples.grids.items()}
+    assert known == dict.fromkeys(LoadResource, kept_columns(STEP_SECONDS))
 
 
 @pytest.mark.parametrize(
