@@ -158,6 +158,13 @@ RECOMMENDER: Final = (
         "set --prometheus-token-file, or --prometheus-username",
     ),
     Mistake(
+        "sizes: no tenant",
+        "sizes --prometheus-url {tenants}",
+        "--prometheus-url",
+        "the request names none in the header X-Scope-OrgID (HTTP 401): no org id",
+        "name it with --prometheus-header=X-Scope-OrgID=TENANT",
+    ),
+    Mistake(
         "sizes: no Prometheus",
         "sizes --prometheus-url {web}",
         "--prometheus-url",

@@ -62,6 +62,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     folder = tmp_path_factory.mktemp("servers")
     with ExitStack() as stack:
         locked = stack.enter_context(raw_server(answering(b"", "401 Unauthorized")))
+        tenants = stack.enter_context(raw_server(answering(b"no org id", "401 Unauthorized")))
+        busy = stack.enter_context(raw_server(answering(b"too many", "429 Too Many Requests")))
         web = stack.enter_context(raw_server(answering(b"<html>Hello</html>")))
         empty = stack.enter_context(raw_server(_empty))
         plain = stack.enter_context(raw_server(lambda peer: peer.answer(b"", "400 Bad Request")))
@@ -79,6 +81,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         yield {
             "down": DOWN,
             "locked": locked.url,
+            "tenants": tenants.url,
+            "busy": busy.url,
             "web": web.url,
             "empty": empty.url,
             "plain": plain.url.removeprefix("http://"),

@@ -42,6 +42,8 @@ def judge_prometheus(address: str, failure: PrometheusError | SettingsError) -> 
 def _repair(failure: PrometheusError | SettingsError) -> str:
     if isinstance(failure, SettingsError):
         return "correct the --prometheus flags"
+    if failure.repair:
+        return failure.repair
     if isinstance(failure, AuthenticationRefusedError):
         return "set credentials that it accepts: --prometheus-token-file, --prometheus-username or a client certificate"
     if isinstance(failure, PrometheusTimeoutError):

@@ -256,11 +256,14 @@ def _failure_finding(rule: Rule, error: PrometheusError) -> Finding:
         message = f"Prometheus refuses `seriesQuery`: {error}"
         return _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct it")
     message = with_backend_name(rule.backend, f"the query failed: {error.cause}")
-    fix = "check --prometheus-url, whether Prometheus runs, and --prometheus-ca-file if it speaks TLS"
-    if isinstance(error, AuthenticationRefusedError):
-        fix = "set --prometheus-token-file, or --prometheus-username and --prometheus-password-file"
-    if rule.backend is not None:
+    if error.repair:
+        fix = error.repair
+    elif rule.backend is not None:
         fix = "check its entry in `prometheus`, and whether it runs and accepts the credentials"
+    elif isinstance(error, AuthenticationRefusedError):
+        fix = "set --prometheus-token-file, or --prometheus-username and --prometheus-password-file"
+    else:
+        fix = "check --prometheus-url, whether Prometheus runs, and --prometheus-ca-file if it speaks TLS"
     return _finding(rule, Severity.ERROR, Code.NOT_ASKED, message, fix)
 
 

@@ -52,11 +52,12 @@ def look_at_only_backend(settings: PrometheusSettings) -> tuple[Line, ...]:
 
 
 def _look_at(settings: PrometheusSettings, line: str, clock: str, fix: str) -> tuple[Line, ...]:
-    """Return the lines about a server; a server that does not answer gets a single line, with `fix`."""
+    """Return the lines about a server; one that does not answer gets a single line, with `fix` if it names none."""
     try:
         version = check_connection(settings, BACKEND_SECONDS)
     except (PrometheusError, SettingsError) as e:
-        return (error(line, f"{settings.endpoint.shown} does not answer: {e}", fix),)
+        repair = e.repair if isinstance(e, PrometheusError) else ""
+        return (error(line, f"{settings.endpoint.shown} does not answer: {e}", repair or fix),)
     return (
         ok(line, f"{settings.endpoint.shown} answers queries (version {version})"),
         *look_at_store(settings, line, clock),

@@ -99,7 +99,7 @@ def _problem(settings: PrometheusSettings) -> str:
             answer = client.instant(_PROBE, timeout_seconds=_PROBE_SECONDS)
             values = [sample.value for batch in answer.batches(UNPACED) for sample in batch]
     except AuthenticationRefusedError as error:
-        return f"{error.cause} (the right to get services/proxy is needed)"
+        return f"{error.cause} ({error.repair or 'the right to get services/proxy is needed'})"
     except (PrometheusError, SettingsError) as error:
         return error.cause if isinstance(error, PrometheusError) else str(error)
     return "" if values == [1.0] else f"{_PROBE} is {values}"

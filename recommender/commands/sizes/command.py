@@ -96,6 +96,8 @@ def _has_value(found: Sizes | SizeBacktest) -> bool:
 def _prometheus_problem(error: PrometheusError) -> str:
     """Return the cause and the repair, with the query only if it matters, as it is long and no user wrote it."""
     match error:
+        case PrometheusError(repair=repair) if repair:
+            pass
         case PrometheusUnreachableError():
             repair = "check the address, whether Prometheus runs there, and --prometheus-ca-file"
         case AuthenticationRefusedError():

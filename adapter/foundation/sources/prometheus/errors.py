@@ -43,7 +43,9 @@ class PrometheusError(Exception):
     result: ClassVar[str] = "failed"
     """Name of the error in counters."""
 
-    def __init__(self, query: str, cause: str, said: str = "", public_cause: str | None = None) -> None:
+    def __init__(
+        self, query: str, cause: str, said: str = "", public_cause: str | None = None, repair: str = ""
+    ) -> None:
         """`cause` is in words of ours; `said` is what the server answered, which is shortened and added to it.
 
         A cause that names a server, a file or matchers needs a `public_cause` that does not.
@@ -60,6 +62,8 @@ class PrometheusError(Exception):
         """The same without the names of servers, files and matchers, which not every client may know of."""
         self.said = said
         """The words of the server, which may name series and servers that not every client may know of."""
+        self.repair = repair
+        """What to do, if the answer itself shows it; if it is empty, only the class of the error tells."""
 
     def __str__(self) -> str:
         return f"query {shorten_message(self.query)}: {self.cause}"
@@ -168,15 +172,15 @@ def with_repair(error: PrometheusError, credentials: str = "check the credential
     Where the server is at fault, the query is not named.
     """
     match error:
+        case _ if error.repair:
+            return f"{error.cause}: {error.repair}"
         case PrometheusUnreachableError():
             return f"{error.cause}: check the address of Prometheus, and whether it runs there"
         case AuthenticationRefusedError():
             return f"{error.cause}: {credentials}"
         case IncompleteAnswerError():
             return f"{error}: check the stores behind the address of Prometheus"
-        case ClockError():
-            return str(error)
-        case UnexpectedAnswerError():
+        case UnexpectedAnswerError() if not isinstance(error, ClockError):
             return f"{error}: check that the address is that of a Prometheus"
     return str(error)
 

@@ -80,11 +80,19 @@ def test_an_existing_file_is_named_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
-    [("401 Unauthorized", "--prometheus-token-file"), ("403 Forbidden", "--prometheus-token-file"), ("503 Gone", "")],
+    ("status", "body", "words"),
+    [
+        ("401 Unauthorized", b"", "--prometheus-token-file"),
+        ("401 Unauthorized", b"no org id", "--prometheus-header=X-Scope-OrgID=TENANT"),
+        ("403 Forbidden", b"", "--prometheus-token-file"),
+        ("429 Too Many Requests", b"", "raise its limits on queries"),
+        ("503 Gone", b"", ""),
+    ],
 )
-def test_a_prometheus_that_refuses_is_exit_2_with_the_repair(tmp_path: Path, status: str, words: str) -> None:
-    with raw_server(answering(b"", status)) as server:
+def test_a_prometheus_that_refuses_is_exit_2_with_the_repair(
+    tmp_path: Path, status: str, body: bytes, words: str
+) -> None:
+    with raw_server(answering(body, status)) as server:
         ended = run("init", f"--prometheus-url={server.url}", f"--out={tmp_path / 'out'}")
 
     assert (ended.code, ended.out) == (2, "")

@@ -50,6 +50,10 @@ _TOO_LONG = {
 }
 _CUT_OFF = (http.client.RemoteDisconnected, http.client.IncompleteRead)
 _NOT_ABOUT_THE_QUERY = {401, 403, 429}
+_NO_TENANT = "no org id"
+"""What Mimir and Cortex answer to a request without a tenant."""
+_NAME_A_TENANT = "name it with --prometheus-header=X-Scope-OrgID=TENANT, or in a configuration file under `headers`"
+_ASK_LESS = "raise its limits on queries, or let fewer clients query it"
 _TYPES_OF_VICTORIAMETRICS = {"400": "bad_data", "422": "execution"}
 """The types of the same errors in Prometheus."""
 _SERVER_AT_FAULT = {"canceled", "internal", "unavailable"}
@@ -99,11 +103,12 @@ def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Promet
     refusal = _refusal(answer)
     if refusal is not None and answer.status not in _NOT_ABOUT_THE_QUERY:
         return _refusal_error(query, refusal, answer.status, endpoint)
-    return _foreign_failure(query, answer, endpoint)
+    said = _first_words(answer) if refusal is None else refusal.error
+    return _foreign_failure(query, answer, said, endpoint)
 
 
-def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError:
-    """Return the error for an answer that has nothing but a status, such as a gateway's."""
+def _foreign_failure(query: str, answer: HttpAnswer, said: str, endpoint: Endpoint) -> PrometheusError:
+    """Return the error for an answer of which the status tells everything, such as a gateway's."""
     status = answer.status
     if 300 <= status < 400:
         public = f"Prometheus redirects (HTTP {status}) to another address, which is not followed"
@@ -111,16 +116,22 @@ def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Prom
     if status in _TOO_LONG:
         return QueryRefusedError(query, f"http_{status}", _TOO_LONG[status])
     kind: type[PrometheusError] = UnexpectedAnswerError
-    cause = f"{endpoint.shown} answers HTTP {status}"
-    if status in {401, 403}:
+    cause, repair = f"{endpoint.shown} answers HTTP {status}", ""
+    if status == 401 and said == _NO_TENANT:
+        kind, repair = AuthenticationRefusedError, _NAME_A_TENANT
+        cause = f"{endpoint.shown} has tenants, and the request names none in the header X-Scope-OrgID (HTTP 401)"
+    elif status in {401, 403}:
         kind, cause = AuthenticationRefusedError, f"{endpoint.shown} refuses the credentials (HTTP {status})"
     elif status == 504:
         kind = PrometheusTimeoutError
-    elif status >= 500 or status == 429:
+    elif status == 429:
+        kind, repair = PrometheusUnreachableError, _ASK_LESS
+        cause = f"{endpoint.shown} accepts no more queries at present (HTTP 429)"
+    elif status >= 500:
         kind = PrometheusUnreachableError
     elif status == 404:
         cause = f"{endpoint.shown} answers HTTP {status}: check the path of the URL"
-    return kind(query, cause, _first_words(answer), _without_address(cause, endpoint))
+    return kind(query, cause, said, _without_address(cause, endpoint), repair)
 
 
 def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoint) -> PrometheusError:

@@ -13,6 +13,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
     QueryRefusedError,
     UnexpectedAnswerError,
+    with_repair,
 )
 from tests.adapter.foundation.sources.prometheus.asking_client import ClientOf, ask
 from tests.support.raw_server import answering, raw_server
@@ -95,3 +96,31 @@ def test_a_gateway_that_gives_up_is_a_timeout(client_of: ClientOf, body: bytes) 
     """A narrower query may be answered in time, so callers divide the query as after their own timeout."""
     with raw_server(answering(body, "504 Gateway Timeout")) as server, pytest.raises(PrometheusTimeoutError):
         ask(client_of(server.url))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "shown"),
+    [
+        pytest.param(
+            "401 Unauthorized",
+            b"no org id\n",
+            "has tenants, and the request names none in the header X-Scope-OrgID (HTTP 401): no org id: name it with"
+            " --prometheus-header=X-Scope-OrgID=TENANT, or in a configuration file under `headers`",
+            id="a tenant that is not named",
+        ),
+        pytest.param(
+            "429 Too Many Requests",
+            b'{"status":"error","errorType":"too_many_requests","error":"too many outstanding requests"}',
+            "accepts no more queries at present (HTTP 429): too many outstanding requests: raise its limits on"
+            " queries, or let fewer clients query it",
+            id="too many queries",
+        ),
+    ],
+)
+def test_what_mimir_and_cortex_need_is_said_in_place_of_a_general_advice(
+    client_of: ClientOf, status: str, body: bytes, shown: str
+) -> None:
+    """Neither a token nor another address would help."""
+    with raw_server(answering(body, status)) as server:
+        found = error_of(client_of(server.url), "up")
+        assert with_repair(found) == f"{server.url} {shown}"
