@@ -72,3 +72,33 @@ def test_the_nodes_of_an_all_or_nothing_group_are_removed_together(*, zero_or_ma
         provider=ProviderReference("plugin/cloud", deletes_nodes=True),
     )  # fmt: skip
     assert plan_node_removals(group, ["n1", "n2"]).nodes == (NodeRemoval("n1", whole), NodeRemoval("n2", whole))
+
+
+CLOUD = NodeGroup(
+    "a", 1, 9, 3, nodes=("n1", "n2", "n3"), provider=ProviderReference("plugin/cloud", deletes_nodes=True)
+)
+OFF = "deleteNodes is off, so removals are only recommended"
+
+
+@pytest.mark.parametrize(
+    ("changed", "nodes", "kept"),
+    [
+        pytest.param({}, ["n1", "n2"], {"n3": "the group has a minimum of 1"}, id="above its minimum"),
+        pytest.param({"min_size": 3}, [], dict.fromkeys(CLOUD.nodes, "the group has a minimum of 3"), id="at it"),
+        pytest.param({"min_size": 5}, [], dict.fromkeys(CLOUD.nodes, "the group has a minimum of 5"), id="below it"),
+        pytest.param({"target_size": 9}, ["n1", "n2"], {"n3": "the group has a minimum of 1"}, id="not all have come"),
+        pytest.param({"paused": "paused"}, [], dict.fromkeys(CLOUD.nodes, "paused"), id="paused"),
+        pytest.param({"problem": "broken"}, [], dict.fromkeys(CLOUD.nodes, "broken"), id="left out"),
+        pytest.param(
+            {"autoscaler": "Karpenter"}, [], dict.fromkeys(CLOUD.nodes, "Karpenter manages the group"), id="of another"
+        ),
+        pytest.param(
+            {"provider": ProviderReference("plugin/cloud")}, [], dict.fromkeys(CLOUD.nodes, OFF), id="no deletions"
+        ),
+    ],
+)
+def test_a_provider_deletes_no_more_nodes_than_the_group_may_lose(
+    changed: dict[str, Any], nodes: list[str], kept: dict[str, str]
+) -> None:
+    plan = plan_node_removals(replace(CLOUD, **changed), CLOUD.nodes)
+    assert ([one.node for one in plan.nodes], plan.kept) == (nodes, kept)
