@@ -105,6 +105,15 @@ def test_a_group_of_a_provider_grows_by_a_single_write() -> None:
     assert (write.target, write.replicas, write.known_size, write.waits_until) == (TARGET, 5, 3, 0.0)
 
 
+@pytest.mark.parametrize("age", [0.0, 20.0])
+def test_a_write_is_valid_until_what_it_was_decided_from_is_stale(age: float) -> None:
+    known = {"waits": True, "writes_sizes": True, "providers": (reading(3),), "began": NOW - 100.0}
+    inputs = Inputs(facts(NODES, pending=2, now=NOW - age))
+    decision = decide_sizes(POLICY, SETTINGS, inputs, Memory(), NOW, **known)
+    [write] = pending_writes_of(decision)
+    assert write.valid_until == writes_of(decision).valid_until == NOW - age + POLICY.stale_after_seconds
+
+
 @pytest.mark.parametrize("seconds", [10.0, 300.0, 890.0])
 def test_an_accepted_size_counts_although_the_provider_does_not_show_it_yet(seconds: float) -> None:
     first = decided(NOW, Memory(), reading(3))
