@@ -112,10 +112,12 @@ def test_a_removed_node_does_not_come_back_after_too_many_changes() -> None:
     assert found.answer.groups[0].recommended == 9
 
 
-def test_an_all_or_nothing_group_is_not_split_by_a_step() -> None:
-    found = sized(answer(0, 8), Brakes(max_step=MaxStep(replicas=2)), zero_or_max=True)
+@pytest.mark.parametrize(("step", "size"), [(2, 0), (7, 0), (8, 8)])
+def test_an_all_or_nothing_group_grows_within_one_step_or_not_at_all(step: int, size: int) -> None:
+    found = sized(answer(0, 8), Brakes(max_step=MaxStep(replicas=step)), zero_or_max=True).answer
 
-    assert found.answer.groups[0].recommended == 0
+    assert found.groups[0].recommended == size
+    assert bool(found.steps) is (size == 0)
 
 
 @pytest.mark.parametrize(("step", "gone"), [(2, 0), (7, 0), (8, 8)])
