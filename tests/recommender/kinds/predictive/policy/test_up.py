@@ -188,7 +188,7 @@ def test_extra_pods_follow_the_published_rule() -> None:
 def test_a_reserve_without_arrivals_adds_only_the_missing_slots() -> None:
     slots = count_slots(ready(*[20_000] * 10), LIMIT, 120.0)
     assert pods_for(slots, LIMIT, arrivals=0.0, reserve=60_000.0) == 10 + 1
-    assert pods_for(slots, LIMIT, arrivals=-5_000.0, reserve=50_000.0) == 10
+    assert pods_for(slots, LIMIT, arrivals=-30_000.0, reserve=50_000.0) == 10
     assert pods_for(slots, LIMIT, arrivals=0.0, reserve=24_000.0) == 10 - 1
 
 
