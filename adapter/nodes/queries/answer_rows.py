@@ -10,7 +10,7 @@ import numpy as np
 from adapter.foundation.objects.shared_texts import shared_text
 from adapter.nodes.exporters.claims import exporter_text
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.expressions import ADVANCE, BUSY, IDLE, NEWEST, PART_LABEL, RATIO, RESETS
+from adapter.nodes.queries.expressions import ADVANCE, BUSY, CPUS, IDLE, NEWEST, PART_LABEL, RATIO, RESETS
 from adapter.nodes.queries.scrape_intervals import from_times
 from adapter.nodes.windows.node_rows import SeriesRows
 
@@ -40,6 +40,8 @@ class AnswerRows(SeriesRows):
     """Labels of each series, without the metric's name and our own label."""
     first_known: Floats
     """Unix seconds of the first step at which a counter was seen, advancing or not; NaN for none."""
+    cpus: Floats
+    """The number of CPUs that each value is about, of the shape of the values; NaN where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,12 +62,17 @@ class SeriesLayout:
             return np.full((len(places), samples.shape[1]), np.nan)
         return np.where((places >= 0)[:, None], samples[places], np.nan)
 
+    def places_of(self, other: SeriesLayout) -> NDArray[np.intp]:
+        """Return the place in this layout of each row of another one; -1 for a row that this one lacks."""
+        places = {frozenset(labels.items()): place for place, labels in enumerate(self.labels)}
+        return np.array([places.get(frozenset(labels.items()), -1) for labels in other.labels], dtype=np.intp)
+
 
 def layout_of(
     digest: bytes, labels: Sequence[Mapping[str, str]], resource: LoadResource, *, is_overridden: bool = False
 ) -> SeriesLayout:
     """Return the layout of an answer whose series have these labels."""
-    parts: dict[str, dict[Labels, int]] = {name: {} for name in (RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS)}
+    parts: dict[str, dict[Labels, int]] = {name: {} for name in (RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS, CPUS)}
     for place, one in enumerate(labels):
         if (part := parts.get(one.get(PART_LABEL, ""))) is not None:
             part[frozenset(item for item in one.items() if item[0] not in _NOT_OF_A_ROW)] = place
@@ -123,6 +130,7 @@ def rows_of(
         advancing=_last(advances),
         reset_at=_last(np.where(_begins(layout.part(RESETS, samples)), times, np.nan)),
         first_known=-_last(-np.where(np.isnan(accounted), np.nan, times)),
+        cpus=layout.part(CPUS, samples),
     )
 
 

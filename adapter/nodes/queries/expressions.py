@@ -33,6 +33,8 @@ IDENTITY_LABELS: Final = ("instance", "node", "nodename", "kubernetes_node", "Ho
 RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS = "ratio", "idle", "busy", "advance", "newest", "resets"
 """The parts, in this order: the value; CPU seconds per second and CPU in idle modes; the same in all other modes; the
 recorded sum of both; Unix seconds of the newest scraped sample; the number of counter resets, if there were any."""
+CPUS: Final = "cpus"
+"""The part for the number of CPUs that have a rate."""
 
 STEP_SECONDS: Final = 15
 """Seconds between requested steps."""
@@ -56,6 +58,7 @@ ACCOUNTED_RULE: Final = "tidewatch:node_cpu_accounted:ratio"
 """Our recording rule for the sum of a CPU's modes, which reveals a node whose counters do not advance."""
 
 BY: Final = f"by ({', '.join((*IDENTITY_LABELS, *SOURCE_LABELS))})"
+_BY_CPU = f"by ({', '.join((*IDENTITY_LABELS, *SOURCE_LABELS, 'cpu'))})"
 BY_SOURCE: Final = f"by ({', '.join(SOURCE_LABELS)})"
 # The DCGM exporter labels a GPU with the namespace of the pod that uses it.
 _BY_JOB = f"by ({', '.join((*IDENTITY_LABELS, 'job'))})"
@@ -113,6 +116,8 @@ def resource_query(
         return ResourceQuery(union(parts), is_overridden=True)
     matchers = with_bounds(matchers)
     values = _recorded_expressions(resource, matchers) if recorded else value_parts(resource, rate, matchers)
+    if resource is LoadResource.CPU and not recorded:
+        values |= _cpu_count(rate, matchers)
     return ResourceQuery(union(values | _freshness_parts(resource, rate, matchers)))
 
 
@@ -178,6 +183,12 @@ def _cpu(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
         IDLE: f"avg {BY} (sum without (mode) ({rate.of(idle)}))",
         BUSY: f"avg {BY} (sum without (mode) ({rate.of(busy)}))",
     }
+
+
+def _cpu_count(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
+    # A Prometheus pair has the series of each CPU twice, and stores may lose those of one of them.
+    idle = selector("node_cpu_seconds_total", matchers, 'mode="idle"')
+    return {CPUS: f"count {BY} (group {_BY_CPU} ({rate.of(idle)}))"}
 
 
 def _memory(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:

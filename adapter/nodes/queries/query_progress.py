@@ -5,7 +5,7 @@ They determine how the next answer is read, and each answer updates them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.errors import (
@@ -17,6 +17,7 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.nodes.names.uncounted_series import RefusedSeries
 from adapter.nodes.queries.answer_rows import AnswerRows, SeriesLayout, layout_of
 from adapter.nodes.queries.counted_rows import Claimants, CountedRows, ExporterRegister, claimants_of
+from adapter.nodes.queries.known_cpus import KnownCpus, cpus_of_nodes, without_parts
 from adapter.nodes.queries.query_steps import MOST_POINTS, QueryPiece
 from adapter.nodes.queries.sample_grid_joining import MappedRows, mapped_rows
 from adapter.nodes.queries.usual_sums import UsualSums
@@ -53,6 +54,8 @@ class ResourceProgress:
     """The layout of the last answer."""
     usual_sums: UsualSums = field(default_factory=UsualSums)
     """What the modes of CPUs add up to in the last answers."""
+    known_cpus: KnownCpus = field(default_factory=KnownCpus)
+    """How many CPUs there are in whole answers."""
     mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None
     """The mapped rows of the last answer and their claimants, preceded by the layout and mapper that they come from."""
 
@@ -76,6 +79,8 @@ class ResourceProgress:
         piece: QueryPiece,
         mapping: NodeMapping,
         past: Mapping[Source, Past],
+        *,
+        is_partial: bool = False,
     ) -> CountedRows:
         """Return the rows of an answer that count, and note which do not; only the first answer needs `past`."""
         mapped, claimants = self._map_rows(layout, mapping)
@@ -87,7 +92,13 @@ class ResourceProgress:
             self.refused = tuple(
                 RefusedSeries(layout.labels[row], node, why) for row, (node, why) in counted.refused.items()
             )
+            if not is_partial:
+                self.known_cpus.note(layout, rows)
         self.unmapped = mapped.unmapped
+        if is_partial:
+            # Only now, since an exporter is there even if its load is not known.
+            stated = cpus_of_nodes(mapped, mapping.nodes)
+            counted = replace(counted, rows=without_parts(counted.rows, self.known_cpus.of(layout), stated))
         return counted
 
     def note_failure(self, piece: QueryPiece, error: PrometheusError) -> bool:

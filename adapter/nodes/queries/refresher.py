@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 MOST_UNASKED_SAMPLES: Final = 500_000_000
 """A week that takes more samples than this, and so more than 25 queries, is requested only if a policy needs it."""
 _OF_ALL_SERIES: Final = frozenset({LoadResource.CPU, LoadResource.MEMORY})
-"""Resources whose built-in queries notice if a part of a node's series is missing; of CPU, if modes are.
+"""Resources whose built-in queries notice if a part of a node's series is missing.
 
 A store may hold a part of a node's series. The largest or the mean of that part looks like that of all.
 """
@@ -277,7 +277,8 @@ class SampleRefresher:
             progress.usual_sums.with_answer(layout, answer.values, piece.times, is_partial=bool(answer.warnings)),
             is_overridden=query.is_overridden,
         )
-        counted = progress.count_rows(layout, rows, piece, mapping, self._survey.past(resource))
+        past, is_partial = self._survey.past(resource), bool(answer.warnings)
+        counted = progress.count_rows(layout, rows, piece, mapping, past, is_partial=is_partial)
         self._moved |= counted.moved
         older = grids.get(resource)
         if older is not None and counted.moved:

@@ -87,7 +87,7 @@ class Survey:
         return (*left_out_series(self.left_out), *long_label_series(self.long_labels))
 
     def most_series(self, resource: LoadResource) -> int:
-        """Return an upper bound of the series of an answer."""
+        """Return how many series an answer has at most, except after counters of most exporters were reset."""
         return _ANSWERED_PER_EXPORTER * max(1, self.exporters.get(resource, 1))
 
 

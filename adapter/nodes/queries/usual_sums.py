@@ -15,12 +15,12 @@ from adapter.nodes.queries.answer_rows import accounted_of
 from adapter.nodes.queries.scrape_intervals import row_medians
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.queries.answer_rows import Labels, SeriesLayout
+    from adapter.nodes.queries.answer_rows import SeriesLayout
 
 KEPT_STEPS: Final = 20
 """Five minutes: more than twice the steps that an outage can spoil."""
@@ -79,9 +79,7 @@ class UsualSums:
 
     def _places(self, layout: SeriesLayout) -> NDArray[np.intp]:
         """Return the place of each row of another layout in the sums; -1 for a row that they lack."""
-        known = () if self._layout is None else self._layout.labels
-        places = {_key(labels): place for place, labels in enumerate(known)}
-        return np.array([places.get(_key(labels), -1) for labels in layout.labels], dtype=np.intp)
+        return np.full(len(layout.labels), -1) if self._layout is None else self._layout.places_of(layout)
 
 
 def _telling_sums(layout: SeriesLayout, samples: Floats) -> Floats:
@@ -97,7 +95,3 @@ def _usual(sums: Floats) -> Floats:
     enough = np.count_nonzero(~np.isnan(sums), axis=1) >= LEAST_STEPS
     found: Floats = np.where(enough, row_medians(sums), np.nan)
     return found
-
-
-def _key(labels: Mapping[str, str]) -> Labels:
-    return frozenset(labels.items())

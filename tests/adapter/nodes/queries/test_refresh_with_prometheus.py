@@ -14,9 +14,10 @@ from adapter.foundation.cluster.values.state import NodeAddress
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
-from adapter.nodes.queries.expressions import ACCOUNTED_RULE, PART_LABEL, RULES
+from adapter.nodes.queries.expressions import ACCOUNTED_RULE, CPUS, PART_LABEL, RULES, rate_function, resource_query
 from adapter.nodes.queries.refresher import SampleRefresher
 from tests.adapter.nodes.names.cluster_nodes import cluster_node
 from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
@@ -122,6 +123,18 @@ def test_a_pair_of_prometheus_servers_counts_once_for_a_node(result: RefreshResu
     assert window(cpu(result), "pair") == pytest.approx(window(cpu(result), "plain"), abs=0.45)
     memory = result.samples.grids[LoadResource.MEMORY]
     assert window(memory, "pair") == pytest.approx(0.6)
+
+
+def test_a_cpu_counts_once_whatever_the_number_of_its_series(client: PrometheusClient) -> None:
+    """By the number of CPUs it is seen whether a partial answer has all of a node: a pair may lack one server."""
+    query = resource_query(LoadResource.CPU, rate=rate_function(15), matchers=()).expression
+    answer = client.instant(query, timeout_seconds=10, at=AT)
+    samples = [one for batch in answer.batches(UNPACED) for one in batch]
+    cpus = {one.labels["instance"]: one.value for one in samples if one.labels[PART_LABEL] == CPUS}
+    assert {name: cpus.get(f"{name}:9100") for name in ("plain", "pair", "restarted", "idle", "memory")} == {
+        **dict.fromkeys(("plain", "pair", "restarted", "idle"), 2.0),
+        "memory": None,
+    }
 
 
 def test_a_counter_reset_is_detected_and_does_not_distort_the_load(result: RefreshResult) -> None:
