@@ -23,7 +23,7 @@ from tests.support.backfill import backfill
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer
+    from adapter.foundation.sources.prometheus.answers.ranges import RangeReader
     from benchmarks.report import Row
 
 CPUS = 4
@@ -48,10 +48,19 @@ class _RecordingClient(PrometheusClient):
         super().__init__(settings)
         self.asked: list[_Asked] = []
 
-    def range(self, query: str, *, start: float, end: float, step_seconds: float, **limits: Any) -> RangeAnswer:  # noqa: ANN401 - handed on as they are
-        """Record the query and return its answer."""
+    def read_range(
+        self,
+        reader: RangeReader,
+        query: str,
+        *,
+        start: float,
+        end: float,
+        step_seconds: float,
+        **limits: Any,  # noqa: ANN401 - handed on as they are
+    ) -> None:
+        """Record the query, and read its answer."""
         self.asked.append(_Asked(query, start, end, step_seconds))
-        return super().range(query, start=start, end=end, step_seconds=step_seconds, **limits)
+        super().read_range(reader, query, start=start, end=end, step_seconds=step_seconds, **limits)
 
 
 def query_cost_row(folder: Path, nodes: int) -> Row:
