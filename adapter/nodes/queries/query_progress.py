@@ -19,7 +19,7 @@ from adapter.nodes.queries.answer_rows import AnswerRows, SeriesLayout, layout_o
 from adapter.nodes.queries.counted_rows import Claimants, CountedRows, ExporterRegister, claimants_of
 from adapter.nodes.queries.known_cpus import KnownCpus, cpus_of_nodes, without_parts
 from adapter.nodes.queries.query_steps import MOST_POINTS, QueryPiece
-from adapter.nodes.queries.sample_grid_joining import MappedRows, mapped_rows
+from adapter.nodes.queries.sample_grid_joining import MappedRows, answered_steps, mapped_rows
 from adapter.nodes.queries.usual_sums import UsualSums
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.exporters.claims import Past, Source
     from adapter.nodes.model.loads import LoadResource
+    from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.names.mapping import SeriesMapper
     from adapter.nodes.queries.expressions import ResourceQuery
     from adapter.nodes.queries.node_mapping import NodeMapping
@@ -64,6 +65,12 @@ class ResourceProgress:
         self.judged_until = min(self.judged_until, step)
         if self.register is not None:
             self.register.not_after(step)
+
+    def keep_covered(self, steps: range, grid: SampleGrid | None) -> None:
+        """Forget all but these steps, and those after the newest sample of the grid: a remote write may be behind."""
+        sampled = set[int]() if grid is None else answered_steps(grid)
+        newest = max(sampled, default=steps[-1])
+        self.covered = {step for step in self.covered.intersection(steps) if step <= newest}
 
     def read_layout(self, resource: LoadResource, query: ResourceQuery, names: SeriesNames, pace: Pace) -> SeriesLayout:
         """Return the layout of an answer: the last one if the series are the same. Raises PrometheusError."""

@@ -244,7 +244,7 @@ class SampleRefresher:
         for resource, progress in self._progress.items():
             if not self._survey.may_answer(resource) and resource not in grids:
                 continue
-            progress.covered.intersection_update(steps)
+            progress.keep_covered(steps, grids.get(resource))
             at_once = steps_at_once(self._survey.last.series.get(resource), self._survey.last.most_series(resource))
             lacking[resource] = pieces_lacking(steps, progress.covered, min(at_once, progress.most_steps))
         return lacking

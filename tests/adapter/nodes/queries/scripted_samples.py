@@ -34,6 +34,8 @@ class Scripted:
         """What the answers to range queries warn of."""
         self.modes: dict[str, float] = {}
         """CPU seconds per second by part (`IDLE`, `BUSY`); where there are any, they take the place of the ratios."""
+        self.empty = range(0)
+        """Unix seconds without samples; steps at these times repeat the last sample before."""
         self.steps = 0
         """Steps that were asked for."""
 
@@ -52,7 +54,7 @@ class Scripted:
         for instance, load in self.loads.items():
             parts = self.modes or {RATIO: load}
             values = {part: dict.fromkeys(times, value) for part, value in parts.items()}
-            values |= {NEWEST: {time: float(time) for time in times}}
+            values |= {NEWEST: {time: float(self.empty.start - 1 if time in self.empty else time) for time in times}}
             series += [({"instance": instance, PART_LABEL: name}, found) for name, found in values.items()]
         reader.add(part, matrix_body([] if self.mode == "empty" else series, warnings=self.warnings))
 

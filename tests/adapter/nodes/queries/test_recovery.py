@@ -55,6 +55,39 @@ def test_the_older_half_of_the_windows_is_queried_soon_after_a_query_was_too_slo
 
 
 @pytest.mark.parametrize(
+    ("arrives", "lacking"),
+    [pytest.param(True, 0, id="it arrives"), pytest.param(False, 10, id="there is nothing")],
+)
+def test_what_was_lacking_is_queried_again_until_newer_samples_have_come(*, arrives: bool, lacking: int) -> None:
+    """After an outage of a store, remote write sends what it lacks, while queries are answered already."""
+    prometheus = Scripted()
+    prometheus.empty = outage = range(int(START) + 30, int(START) + 210)
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, asked = None, []
+    for number in range(12):
+        if arrives and START + number * INTERVAL >= outage.stop:
+            prometheus.empty = range(0)
+        before = prometheus.steps
+        samples = refresher.refresh(START + number * INTERVAL, samples, None).samples
+        asked.append(prometheus.steps - before)
+    assert samples is not None
+    assert {int(np.isnan(grid.values).sum()) for grid in samples.grids.values()} == {lacking}
+    assert asked[-1] == asked[1], asked
+
+
+def test_a_remote_write_that_is_always_behind_leaves_no_gap() -> None:
+    prometheus = Scripted()
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples = None
+    for now in range(int(START), int(START) + 600, int(INTERVAL)):
+        prometheus.empty = range(now - 80, now + 1)
+        samples = refresher.refresh(float(now), samples, None).samples
+    assert samples is not None
+    # At the first of the six steps, the sample before is in force.
+    assert {int(np.isnan(grid.values).sum()) for grid in samples.grids.values()} == {5}
+
+
+@pytest.mark.parametrize(
     ("queries", "counted"),
     [
         ({}, {LoadResource.CPU, LoadResource.MEMORY}),
