@@ -33,7 +33,10 @@ _FIXES_OF_KINDS = {
     "MetricRule": "apply it to the cluster, where `serve --metric-rules` reads it",
 }
 _MOUNT = "apply it to the cluster, mount the ConfigMap, and name the mounted file"
-_INSTALL = "install the chart with them, which writes the rule file"
+_INSTALL = (
+    "install the chart with them; in a rule file, `custom` is called `rules`, `external` is `externalRules`, and "
+    "`resource` is `resourceRules`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +102,10 @@ def _documents(content: FileContent, *, manifests: bool) -> tuple[Document, ...]
         if not manifests:
             problem = DocumentProblem(document.file, 1, 1, "this is a ConfigMap, not the rule file in it", _MOUNT)
             raise DocumentError(problem)
-        return tuple(map(_with_keys, rule_files_within(document, content.text)))
-    if are_chart_values(document.root):
-        if not manifests:
-            problem = DocumentProblem(document.file, 1, 1, "these are values of a chart, not a rule file", _INSTALL)
-            raise DocumentError(problem)
+        return tuple(map(_rule_file_itself, rule_files_within(document, content.text)))
+    if manifests and are_chart_values(document.root):
         return rules_within(document)
-    return (_with_keys(document),)
+    return (_rule_file_itself(document),)
 
 
 def _refuse_other_kind(document: Document) -> None:
@@ -116,11 +116,14 @@ def _refuse_other_kind(document: Document) -> None:
         raise DocumentError(kind.problem(f"this is a {shorten(kind.value)}, not a rule file", fix))
 
 
-def _with_keys(document: Document) -> Document:
+def _rule_file_itself(document: Document) -> Document:
+    """Return the document. Raises DocumentError if it is no mapping, or holds values of a chart instead of rules."""
     root = document.root
     if root is not None and not isinstance(root, MappingNode):
         fix = "write the rules below `rules:` or `externalRules:`"
         raise DocumentError(root.problem(f"this file holds {root.kind} and nothing else", fix))
+    if root is not None and are_chart_values(root):
+        raise DocumentError(root.problem("these are values of a chart, not a rule file", _INSTALL))
     return document
 
 

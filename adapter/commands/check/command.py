@@ -98,10 +98,10 @@ def check(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     try:
         resolve = kinds_by(values)
-        checked = _read(_contents(values), resolve)
+        checked = _read(values, resolve)
         mended = _mend(checked) if values.boolean("fix") else 0
         if mended:
-            checked = _read(_contents(values), resolve)
+            checked = _read(values, resolve)
         report = rulebook_report(
             checked.documents, checked.rulebook, resolve, _served_metrics(values, checked, resolve)
         )
@@ -122,8 +122,10 @@ def _print(values: FlagValues, report: RulebookReport, checked: _Checked, mended
     print(as_text(report, {str(content.path): content.text for content in checked.contents}))  # noqa: T201 - likewise
 
 
-def _read(contents: tuple[FileContent, ...], resolve: ResolveResource) -> _Checked:
-    files = load_each(contents, manifests=True)
+def _read(values: FlagValues, resolve: ResolveResource) -> _Checked:
+    """Return the rule files. Those in a ConfigMap of the cluster are read as `serve` reads them where it is mounted."""
+    contents = _contents(values)
+    files = load_each(contents, manifests=not values.text("configmap"))
     rulebook = parse_rulebook(files.documents, resolve)
     return _Checked(contents, files.documents, replace(rulebook, findings=(*files.broken, *rulebook.findings)))
 

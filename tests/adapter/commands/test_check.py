@@ -296,6 +296,17 @@ def test_a_configmap_is_read_from_the_cluster(tmp_path: Path) -> None:
     assert "monitoring/configmaps/other" in missing.error
 
 
+def test_values_of_a_chart_in_a_configmap_of_the_cluster_are_no_rule_file(tmp_path: Path) -> None:
+    with ObjectApiServer() as cluster:
+        values = "rules: {custom: [{seriesQuery: queue_depth}]}\n"
+        cluster.objects.put(CONFIG_MAPS, "monitoring", "rules", {"data": {"a.yaml": values}})
+        kubeconfig = f"--kubeconfig={cluster.kubeconfig(tmp_path / 'kubeconfig')}"
+        ended = run("check", "--configmap=monitoring/rules", kubeconfig)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "monitoring/rules:a.yaml:1: these are values of a chart, not a rule file: " in ended.error
+
+
 def test_without_a_cluster_a_rule_for_a_custom_resource_that_may_have_no_namespace_is_only_doubted(
     tmp_path: Path,
 ) -> None:

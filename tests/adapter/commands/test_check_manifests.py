@@ -65,6 +65,11 @@ def test_a_key_in_a_manifest_is_not_fixed_to_one_that_is_there(tmp_path: Path) -
         pytest.param("kind: ConfigMap\ndata: [x]\n", "expected a mapping", id="no mapping"),
         pytest.param("kind: ConfigMap\n", "this ConfigMap holds no *.yaml key", id="no data"),
         pytest.param("kind: ConfigMap\ndata: {a.yaml: '[x]'}\n", "holds a list and nothing else", id="no keys"),
+        pytest.param(
+            manifest_of("rules:\n  custom: []\n"),
+            "rules.yaml:6: these are values of a chart, not a rule file: ",
+            id="values of a chart",
+        ),
     ],
 )
 def test_a_manifest_without_valid_rules_is_exit_2_with_the_place(tmp_path: Path, text: str, words: str) -> None:
