@@ -133,6 +133,9 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/rulebook/parsing/test_resource_rules.py::test_the_default_window_is_a_minute",
     ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
+    "a rule that can answer nothing": (
+        "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_an_error_is_one_clear_line_and_refuses_only_its_rule",
+    ),
     "a rule without a label for the namespace": (
         "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_an_error_is_one_clear_line_and_refuses_only_its_rule",
         "tests/adapter/metrics/rulebook/parsing/test_external_rules.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
