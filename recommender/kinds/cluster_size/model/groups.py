@@ -150,7 +150,11 @@ class NodeGroup:
 
         Nodes that were requested and have not arrived may never arrive.
         """
-        return min(self.target_size, len(self.nodes)) - len(self.deleting)
+        going = len(self.deleting)
+        if self.provider is None:
+            # A size that was lowered for the nodes that go counts them no more.
+            return min(self.target_size, len(self.nodes) - going)
+        return min(self.target_size, len(self.nodes)) - going
 
     @property
     def largest_size(self) -> int:

@@ -211,8 +211,12 @@ def test_empty_nodes_are_removed_first_and_then_the_least_used() -> None:
 def test_nodes_beyond_the_parallelism_wait() -> None:
     assert waits(empty(12).decide()) == {"n10": "ParallelismReached", "n11": "ParallelismReached"}
     assert waits(drained(3).decide()) == {"n01": "ParallelismReached", "n02": "ParallelismReached"}
+
+
+@pytest.mark.parametrize("size", [11, 10], ids=["not-lowered-yet", "lowered-already"])
+def test_a_node_that_is_being_deleted_counts_once_whether_the_size_is_lowered_or_not(size: int) -> None:
     names = [one.name for one in empty(11).nodes]
-    going = replace(empty(11), groups=(group("g", names, deleting=["n00"]),))
+    going = replace(empty(11), groups=(group("g", names, size=size, deleting=["n00"]),))
     assert waits(going.decide()) == {"n10": "ParallelismReached"}
 
 
