@@ -143,6 +143,9 @@ class ExternalReading:
         UnanswerableSelectorError.
         """
         moments = [*self._known_moments(namespace, selector), *self._silent_moments(namespace, selector, hold_seconds)]
+        newest = self.silent.newest_of_others(namespace) if self.silent else None
+        if newest is not None and newest >= self.evaluated.wall - hold_seconds:
+            moments.append(newest)
         return self.evaluated.wall - min(moments) if moments else None
 
     def lacks_silent(
@@ -150,7 +153,8 @@ class ExternalReading:
     ) -> bool:
         """Return whether a requester's rows lack a series that fell silent, because Prometheus no longer knows it.
 
-        `look_back_seconds` is how long Prometheus should know a series. Raises UnanswerableSelectorError.
+        Only series that are remembered one by one can be seen to be lacking. `look_back_seconds` is how long Prometheus
+        should know a series. Raises UnanswerableSelectorError.
         """
         latest = self.evaluated.wall - look_back_seconds
         old = {moment for moment in self._silent_moments(namespace, selector, hold_seconds) if moment <= latest}

@@ -151,9 +151,9 @@ def external_answer(
         if is_gone or (_is_too_old(sample_age, age, limit) and (rows or sample_age is not None)):
             if reading.is_first_aged(namespace, selector):
                 count(Counter({Dropped.STALE: len(rows)}))
-            reason = _too_old_reason("the metric", sample_age, age, limit)
-            held = f"; Prometheus no longer has a silent series, which counts for {hold:g} s (holdSilent)"
-            raise SampleTooOldError(f"{reason}{held if is_gone else ''}")
+            raise SampleTooOldError(
+                _gone_reason(hold) if is_gone else _too_old_reason("the metric", sample_age, age, limit)
+            )
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
         return ExternalAnswer(rows, evaluated_at, (BELOW_ZERO,) if _falls_below_zero(rows) else (), window)
     _refuse_assumed(asking)
@@ -254,6 +254,11 @@ def _too_old_reason(who: str, sample_age: float | None, age: float, limit: float
     if sample_age is None:
         return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"
     return f"{who} has no value: its series' last samples are {sample_age + age:.1f} s old, and {allowed}"
+
+
+def _gone_reason(hold_seconds: float) -> str:
+    held = f"it counts for {hold_seconds:g} s after its last sample (holdSilent)"
+    return f"the metric has no value: Prometheus no longer has a series that fell silent, and {held}: check its target"
 
 
 def _left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, ...]:

@@ -49,14 +49,21 @@ class SilentRows:
         self._index = index
 
     def moments(self, namespace: str | None, selector: Selector) -> list[float]:
-        """Return the moments of those series that a requester's query selects. Raises UnanswerableSelectorError."""
-        label = self._namespace_label
+        """Return the moments of those series that a requester's query selects. Raises UnanswerableSelectorError.
+
+        Series that are not remembered one by one are not among them.
+        """
         try:
-            found = [row.value for row in self._index.select(label, namespace, selector)]
+            return [row.value for row in self._index.select(self._namespace_label, namespace, selector)]
         except RenderError as error:
             raise UnanswerableSelectorError(str(error)) from error
-        crowd = self._crowded.get("" if label is None or namespace is None else namespace)
-        return found if crowd is None else [*found, crowd]
+
+    def newest_of_others(self, namespace: str | None) -> float | None:
+        """Return the newest moment of a namespace's series that are not remembered one by one; None without any.
+
+        They may have samples again since then.
+        """
+        return self._crowded.get("" if self._namespace_label is None or namespace is None else namespace)
 
 
 @dataclass(slots=True)

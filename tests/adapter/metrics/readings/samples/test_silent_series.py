@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.objects.selectors import parse_selector
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.errors import ReadingError, SampleTooOldError
+from adapter.metrics.readings.samples import silent_series
 from adapter.metrics.readings.samples.silent_series import (
     MOST_OF_ALL,
     MOST_OF_ALL_METRICS,
@@ -145,6 +146,19 @@ def test_a_series_that_prometheus_knows_for_longer_than_it_was_said_to_counts_un
     shards.silence(harness)
     assert answers(harness, 590) == [114.0]
     assert answers(harness, 30) == [114.0, SampleTooOldError]
+
+
+@pytest.mark.parametrize("places", [2, 500])
+def test_series_that_are_back_do_not_count_as_lacking_although_they_had_no_places_of_their_own(
+    places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silent_series, "MOST_OF_NAMESPACE", places)
+    shards, harness = guarded(limit="1h")
+    sum_of(harness)
+    shards.silent_since = dict.fromkeys("012", harness.clock.clock.wall())
+    assert answers(harness, 270) == [114.0]
+    shards.silent_since.clear()
+    assert answers(harness, 1800) == [114.0]
 
 
 @pytest.mark.parametrize(("key", "held"), [("holdSilent: 6m", 360), ("holdSilent: 40m", 2400)])
@@ -292,10 +306,11 @@ def test_memory_is_bounded_and_a_namespace_beyond_its_limit_is_held_as_a_whole()
 
     assert silent is not None
     assert silences._held == MOST_OF_ALL
-    assert silent.moments(spaces[0], parse_selector("queue=1")) == [NOW - 60, NOW - 50]
-    assert silent.moments(spaces[0], parse_selector("queue=nobody")) == [NOW - 50]
-    assert silent.moments(spaces[1], parse_selector("queue=nobody")) == []
-    assert silent.moments(spaces[-1], EVERYTHING) == [NOW - 60]
+    assert silent.moments(spaces[0], parse_selector("queue=1")) == [NOW - 60]
+    assert silent.moments(spaces[0], parse_selector("queue=nobody")) == []
+    assert silent.newest_of_others(spaces[0]) == NOW - 50
+    assert silent.newest_of_others(spaces[1]) is None
+    assert silent.newest_of_others(spaces[-1]) == NOW - 60
     assert silences.after(metric, (), NOW + 1801, HOLD, UNPACED) is None
     assert silences._held == 0
     assert not silences._memories
