@@ -21,6 +21,8 @@ class QueryTurns:
         """The refresh that last queried the newest steps of each resource."""
         self._older: dict[LoadResource, int] = {}
         """The refresh that last queried older steps of each resource."""
+        self._steps: dict[tuple[LoadResource, int], int] = {}
+        """The refresh that last queried each step of a resource, by its time in Unix seconds."""
 
     def plan(
         self, pieces: Mapping[LoadResource, Sequence[QueryPiece]], most: int
@@ -30,11 +32,19 @@ class QueryTurns:
         The pieces of each resource are newest first.
         """
         self._refresh += 1
-        return in_order(pieces, self._newest, self._older, most)
+        lacking = {(resource, step) for resource, own in pieces.items() for piece in own for step in piece.times}
+        self._steps = {step: refresh for step, refresh in self._steps.items() if step in lacking}
+        # Steps that stay without an answer, as of a time for which there are no samples, must not hold up the others.
+        by_wait = {
+            resource: (*own[:1], *sorted(own[1:], key=lambda piece: self._steps.get((resource, piece.last), 0)))
+            for resource, own in pieces.items()
+        }
+        return in_order(by_wait, self._newest, self._older, most)
 
-    def note(self, resource: LoadResource, *, is_newest: bool) -> None:
-        """Note that a resource is queried in this refresh, for its newest or for older steps."""
+    def note(self, resource: LoadResource, piece: QueryPiece, *, is_newest: bool) -> None:
+        """Note that a piece of a resource's steps is queried in this refresh, its newest or an older one."""
         (self._newest if is_newest else self._older)[resource] = self._refresh
+        self._steps |= dict.fromkeys(((resource, step) for step in piece.times), self._refresh)
 
 
 def in_order(

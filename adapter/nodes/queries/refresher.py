@@ -131,7 +131,7 @@ class SampleRefresher:
             if resource in failures:
                 continue
             asked += 1
-            self._turns.note(resource, is_newest=piece is lacking[resource][0])
+            self._turns.note(resource, piece, is_newest=piece is lacking[resource][0])
             limit = time_limit(deadline - self._monotonic(), len(plan) - place)
             try:
                 grids[resource], problem = self._ask(resource, piece, grids, mapping, limit)

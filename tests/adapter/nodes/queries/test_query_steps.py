@@ -120,7 +120,7 @@ def test_with_few_queries_older_steps_take_turns_with_the_newest_of_each_resourc
     pieces = dict.fromkeys(LoadResource, (QueryPiece(150, 165, 15), QueryPiece(0, 135, 15)))
     for _ in range(60):
         for resource, piece in turns.plan(pieces, queries):
-            turns.note(resource, is_newest=piece is pieces[resource][0])
+            turns.note(resource, piece, is_newest=piece is pieces[resource][0])
             sent.append((resource, piece))
     resources = len(LoadResource)
     for resource in LoadResource:
@@ -128,6 +128,17 @@ def test_with_few_queries_older_steps_take_turns_with_the_newest_of_each_resourc
         assert _longest_wait(sent, newest) <= 2 * resources
         # Each takes one turn of five, and the turns of older steps are one in six.
         assert _longest_wait(sent, older) <= resources * (resources + 1) + queries
+
+
+def test_older_steps_that_stay_without_an_answer_do_not_hold_up_the_others() -> None:
+    turns = QueryTurns()
+    pieces = [QueryPiece(first, first + 75, 15) for first in (810, 720, 630, 540)]
+    sent = []
+    for _ in range(12):
+        for resource, piece in turns.plan({LoadResource.CPU: pieces}, 1):
+            turns.note(resource, piece, is_newest=piece is pieces[0])
+            sent.append(piece)
+    assert set(sent[:8]) == set(pieces)
 
 
 def _longest_wait(sent: Sequence[tuple[LoadResource, QueryPiece]], one: tuple[LoadResource, QueryPiece]) -> int:
