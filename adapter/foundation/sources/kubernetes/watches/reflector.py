@@ -53,6 +53,8 @@ logger = logging.getLogger(__name__)
 
 _WINDOW_GRACE_SECONDS = 30.0
 _TOO_SHORT_SECONDS = 1.0
+_FAILURES_OF_AN_OUTAGE = 3
+"""Attempts in a row that did not reach the server; fewer may come from one of several servers behind an address."""
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -94,6 +96,8 @@ class Reflector(Generic[T]):
         self._stood_since: float | None = None
         self.failure: KubernetesError | None = None
         """Why the last list or watch failed; None if it succeeded."""
+        self._unreached = 0
+        """How many attempts in a row have not reached the server."""
         self._refused: tuple[ForbiddenError | NotFoundError, float] | None = None
         self.tried = threading.Event()
         """Set once the first list is in the store, or has failed."""
@@ -167,8 +171,9 @@ class Reflector(Generic[T]):
         """Record the failure, decide whether to list again, and return how many seconds to wait."""
         is_refusal = isinstance(error, (ForbiddenError, NotFoundError))
         # A server that has just started refuses everybody for a moment. Attempts that did not reach it cost it nothing.
-        is_first_refusal = is_refusal and isinstance(self.failure, UnreachableError)
-        if is_first_refusal or self._stood_seconds() >= self._settings.healthy_seconds:
+        has_returned = is_refusal and self._unreached >= _FAILURES_OF_AN_OUTAGE
+        self._unreached = self._unreached + 1 if isinstance(error, UnreachableError) else 0
+        if has_returned or self._stood_seconds() >= self._settings.healthy_seconds:
             backoff.reset()
         if not _resumable(error, backoff.failures):
             self._version = None
@@ -231,6 +236,7 @@ class Reflector(Generic[T]):
         self._is_list_logged = False
         self._reader.note_heard()
         self._refused = None
+        self._unreached = 0
         if self.failure is not None:
             logger.info("watch of %s is open again", self.resource.qualified)
             self.failure = None

@@ -80,6 +80,16 @@ FAILURES = {
 }
 
 
+def longest_waits(waits: list[float]) -> WatchSettings:
+    """Return settings with which each wait is as long as it may be, ends at once, and is appended to `waits`."""
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.001)
+
+    return dataclasses.replace(SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most))
+
+
 def metadata(name: str, label: str = '"web"', version: int = 2) -> str:
     fields = f'"name":"{name}","namespace":"shop","resourceVersion":"{version}"'
     return f'{{"metadata":{{{fields},"labels":{{"app":{label}}}}}}}'
@@ -297,15 +307,8 @@ def test_a_server_that_ends_every_watch_at_once_gets_ever_fewer_requests(
     client: KubernetesClient, server: FakeApiServer, tasks: Tasks
 ) -> None:
     waits: list[float] = []
-
-    def wait(stop: threading.Event, seconds: float) -> bool:
-        waits.append(seconds)
-        return stop.wait(0.001)
-
     server.faults.append(Fault("watch", "garbage", body=b"", times=8))
-    settings = dataclasses.replace(
-        SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most), silence_seconds=5.0
-    )
+    settings = dataclasses.replace(longest_waits(waits), silence_seconds=5.0)
     reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
     tasks.start("watch pods", reflector.run)
     until(lambda: server.watching("pods"))
@@ -316,12 +319,7 @@ def test_a_server_that_is_away_for_long_is_found_soon_after_its_return(
     client: KubernetesClient, server: FakeApiServer, tasks: Tasks
 ) -> None:
     waits: list[float] = []
-
-    def wait(stop: threading.Event, seconds: float) -> bool:
-        waits.append(seconds)
-        return stop.wait(0.001)
-
-    settings = dataclasses.replace(SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most))
+    settings = longest_waits(waits)
     reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
     server.stop()
     tasks.start("watch pods", reflector.run)
@@ -338,12 +336,7 @@ def test_a_server_that_refuses_everybody_after_its_return_is_asked_again_soon(
     client: KubernetesClient, server: FakeApiServer, tasks: Tasks
 ) -> None:
     waits: list[float] = []
-
-    def wait(stop: threading.Event, seconds: float) -> bool:
-        waits.append(seconds)
-        return stop.wait(0.001)
-
-    settings = dataclasses.replace(SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most))
+    settings = longest_waits(waits)
     reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
     server.faults.append(Fault("list", "status", code=403, times=6))
     server.stop()
@@ -355,18 +348,27 @@ def test_a_server_that_refuses_everybody_after_its_return_is_asked_again_soon(
     assert waits[-6:] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
 
 
+def test_refusals_of_one_of_several_servers_do_not_reset_the_backoff(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks
+) -> None:
+    """One of two API servers behind an address is away; the other one refuses this kind for good."""
+    waits: list[float] = []
+    settings = longest_waits(waits)
+    for _ in range(4):
+        server.faults.append(Fault("list", "status", code=403))
+        server.faults.append(Fault("list", "cut"))
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
+    tasks.start("watch pods", reflector.run)
+    until(lambda: len(waits) >= 8)
+    assert waits[:4] == [0.5, 1.0, 2.0, 4.0]
+    assert min(waits[4:8]) >= 4.0
+
+
 def test_the_backoff_is_reset_after_a_healthy_watch(
     client: KubernetesClient, server: FakeApiServer, tasks: Tasks
 ) -> None:
     waits: list[float] = []
-
-    def wait(stop: threading.Event, seconds: float) -> bool:
-        waits.append(seconds)
-        return stop.wait(0.001)
-
-    settings = dataclasses.replace(
-        SETTINGS, wait=wait, healthy_seconds=1e-9, backoff=lambda: Backoff(uniform=lambda _least, most: most)
-    )
+    settings = dataclasses.replace(longest_waits(waits), healthy_seconds=1e-9)
     server.faults.append(Fault("list", "status", times=3))
     reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
     tasks.start("watch pods", reflector.run)
