@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_series
 from adapter.nodes.names.matching import naming_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.model.loads import LoadResource, UnmappedSeries
@@ -24,14 +25,15 @@ class NodeMapping:
     mapper: SeriesMapper
     nodes: tuple[ClusterNode, ...] | None
     """Node objects; None if they are not known."""
-    gone: SeriesMapper
-    """The mapper of series to nodes that had a Node object some minutes ago."""
+    gone: Callable[[], SeriesMapper]
+    """Makes the mapper of series to nodes that had a Node object some minutes ago."""
 
-    def unmapped(self, found: Mapping[LoadResource, Iterable[Mapping[str, str]]]) -> tuple[UnmappedSeries, ...]:
+    def unmapped(self, found: Mapping[LoadResource, Sequence[Mapping[str, str]]]) -> tuple[UnmappedSeries, ...]:
         """Return which of these series belong to no node, not even to one that is gone, each with the repair."""
-        of_none = {
-            resource: [one for one in labels if not self.gone.node_of(one)] for resource, labels in found.items()
-        }
+        if not any(found.values()):
+            return ()
+        gone = self.gone()
+        of_none = {resource: [one for one in labels if not gone.node_of(one)] for resource, labels in found.items()}
         return unmapped_series(of_none, self.mapper)
 
 
@@ -62,7 +64,7 @@ class KeptMapping:
         texts, last = _texts_of(nodes), self._last
         if last is None or last.survey is not survey or last.texts != texts:
             last = self._last = _Kept(self._mapper(nodes, survey), texts, survey)
-        return NodeMapping(last.mapper, nodes, self._mapper(gone, survey))
+        return NodeMapping(last.mapper, nodes, partial(self._mapper, gone, survey))
 
     def _mapper(self, nodes: tuple[ClusterNode, ...] | None, survey: Survey) -> SeriesMapper:
         return series_mapper(nodes, self._match, survey.unames, survey.mixed)
