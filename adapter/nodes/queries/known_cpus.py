@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class KnownCpus:
-    """The numbers of CPUs in the newest whole answer. Not thread-safe."""
+    """The numbers of CPUs in the newest whole answers. Not thread-safe."""
 
     def __init__(self) -> None:
         self._layout: SeriesLayout | None = None
@@ -30,8 +30,15 @@ class KnownCpus:
         """The numbers that were last looked up; the layout stays the same for as long as the same stores answer."""
 
     def note(self, layout: SeriesLayout, rows: AnswerRows) -> None:
-        """Take the numbers of a whole answer about the newest steps."""
-        self._layout, self._cpus, self._found = layout, rows.cpus[:, -1], None
+        """Take the numbers of a whole answer about the newest steps; a row without any keeps its former one.
+
+        An answer without rows tells nothing: a querier of Thanos that has just started knows no stores yet.
+        """
+        if not len(rows.cpus):
+            return
+        cpus = _last_numbers(rows.cpus)
+        known = np.where(np.isnan(cpus), self.of(layout), cpus)
+        self._layout, self._cpus, self._found = layout, known, (layout, known)
 
     def of(self, layout: SeriesLayout) -> Floats:
         """Return the number of each row of an answer; NaN where it is not known."""
@@ -40,6 +47,13 @@ class KnownCpus:
         if self._found is None or self._found[0] is not layout:
             self._found = layout, np.append(self._cpus, np.nan)[self._layout.places_of(layout)]
         return self._found[1]
+
+
+def _last_numbers(values: Floats) -> Floats:
+    """Return the last number of each row; NaN for a row without any."""
+    last = values.shape[1] - 1 - np.argmax(~np.isnan(values[:, ::-1]), axis=1)
+    found: Floats = values[np.arange(len(values)), last]
+    return found
 
 
 def cpus_of_nodes(mapped: MappedRows, nodes: tuple[ClusterNode, ...] | None) -> Floats:
@@ -59,11 +73,12 @@ def without_parts(rows: AnswerRows, known: Floats, stated: Floats) -> AnswerRows
         # The query does not ask for numbers, or the server does not answer them.
         return rows
     # Compared with NaN, nothing is less or more: what is not known lacks nothing, and a row without a number lacks all.
-    least = np.where(stated < known, stated, known)[:, None]
-    lacks = ~(rows.cpus >= least) & ~np.isnan(least)
+    least = np.where(stated < known, stated, known)
+    lacks = ~(rows.cpus >= least[:, None]) & ~np.isnan(least)[:, None]
     if not lacks.any():
         return rows
-    are_missing = lacks[:, -1]
+    # If samples are behind, the last steps have no rate of any CPU.
+    are_missing = ~(_last_numbers(rows.cpus) >= least) & ~np.isnan(least)
     return replace(
         rows,
         values=np.where(lacks, np.nan, rows.values),

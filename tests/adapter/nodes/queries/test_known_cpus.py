@@ -38,6 +38,8 @@ class Stores:
         """What is left of the idle modes of nodes of which nothing else is left, in CPU seconds per second."""
         self.left: Callable[[str, int, int], bool] | None = None
         """Whether a node's CPU is known at a time while a store is away; None while all are there."""
+        self.newest: float = math.inf
+        """The time of the newest samples: later steps have no rates."""
 
     def instant(self, query: str, **_: object) -> Any:  # noqa: ANN401 - it never returns
         raise PrometheusUnreachableError(query, "no survey here")
@@ -53,8 +55,9 @@ class Stores:
                 found = [load for cpu, load in enumerate(loads) if self.left is None or self.left(node, cpu, time)]
                 if not found:
                     continue
-                busy = sum(found) / len(found)
-                answers = {IDLE: 1 - busy, BUSY: busy, CPUS: float(len(found)), NEWEST: float(time)}
+                busy, answers = sum(found) / len(found), {NEWEST: min(float(time), self.newest)}
+                if time <= self.newest:
+                    answers |= {IDLE: 1 - busy, BUSY: busy, CPUS: float(len(found))}
                 for name in set(PARTS.findall(query)) & answers.keys():
                     series.setdefault((node, name), {})[time] = answers[name]
         for node, idle in self.idle_of_none.items() if series else ():
@@ -72,9 +75,12 @@ class Refreshes:
         self.refresher = SampleRefresher(cast("PrometheusClient", stores), SchedulingSettings())
         self.samples: Any = None
         self.now = START
+        self.behind_seconds = 0.0
+        """How old the newest samples are, as those of a remote write."""
 
     def loads(self, nodes: tuple[ClusterNode, ...] | None = None) -> dict[str, tuple[float, float]]:
         """Return the newest load of each node after the next refresh, and its age in seconds."""
+        self.stores.newest = self.now - self.behind_seconds
         self.samples = self.refresher.refresh(self.now, self.samples, nodes).samples
         grid = self.samples.grids[LoadResource.CPU]
         newest = [[value for value in values if not math.isnan(value)][-1] for values in grid.values.tolist()]
@@ -118,6 +124,35 @@ def test_steps_since_all_cpus_are_written_to_another_store_count() -> None:
     assert found == {"a": (0.5, 0.0), "b": (0.3, 0.0)}
     values = refreshes.samples.grids[LoadResource.CPU].values[0]
     assert set(np.round(values[~np.isnan(values)], 6)) == {0.5}
+
+
+@pytest.mark.parametrize("late_from", [0, 4])
+def test_samples_that_are_behind_count_unless_they_lack_cpus(late_from: int) -> None:
+    stores = Stores()
+    refreshes = Refreshes(stores)
+    for number in range(8):
+        refreshes.behind_seconds = 4 * INTERVAL if number >= late_from else 0.0
+        refreshes.loads()
+    stores.left = lambda *_: True
+    for _ in range(8):
+        found = refreshes.loads()
+    assert found == {"a": (0.5, 4 * INTERVAL), "b": (0.3, 4 * INTERVAL)}
+    stores.left = without_first_cpu_of_a
+    for _ in range(8):
+        found = refreshes.loads()
+    assert found["a"][0] == 0.5
+    assert found["b"] == (0.3, 4 * INTERVAL)
+
+
+def test_an_answer_that_tells_no_number_of_cpus_leaves_it_known() -> None:
+    stores = Stores()
+    refreshes = Refreshes(stores)
+    refreshes.loads()
+    there, stores.busy = stores.busy, {}
+    refreshes.loads()
+    stores.busy = there
+    stores.left = without_first_cpu_of_a
+    assert refreshes.loads()["a"][0] == 0.5
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
