@@ -66,27 +66,23 @@ class Explanations:
             self._provider.complete_catalogue(asked.namespace or None)
         try:
             asked_about = question_of(asked, self._resolve)
-            of_objects = [self._of(asked_about, api) for api in self._apis_of_objects(asked_about)]
-            of_anybody = [self._of(asked_about, api) for api in self._apis_of_anybody(asked_about)]
+            apis, public = self._apis(asked_about)
+            questions = {api: self._of(asked_about, api) for api in apis}
         except QuestionError as e:
             raise ApiError(400, f"the parameter {e.name}: {e.message}") from e
-        question = self._first_permitted(caller, of_objects, of_anybody)
+        question = self._first_permitted(caller, questions, public)
         with self._limit.entered():
             found = self._provider.explain(question, self._notes(question))
         return Response(200, found.as_json() + b"\n")
 
-    def _apis_of_objects(self, question: Question) -> Iterator[Api]:
-        """Yield the APIs in which MetricRule objects of the namespace serve the metric, if the question names none."""
-        own = self._provider.catalogue_of(question.namespace)
-        for api in () if question.api else _likely_apis(question):
-            if serves(own, replace(question, api=api)):
-                yield api
-
-    def _apis_of_anybody(self, question: Question) -> Sequence[Api]:
-        """Return the APIs that may be meant, whatever objects serve: the likeliest first, at least one."""
+    def _apis(self, question: Question) -> tuple[Sequence[Api], Api]:
+        """Return the APIs that may be meant, the likeliest first, and the one that would be first without objects."""
         if question.api is not None:
-            return (question.api,)
-        return tuple(self._serving_apis(question)) or _likely_apis(question)
+            return (question.api,), question.api
+        own, likely = self._provider.catalogue_of(question.namespace), _likely_apis(question)
+        of_files = tuple(self._serving_apis(question))
+        of_objects = (api for api in likely if serves(own, replace(question, api=api)))
+        return tuple(dict.fromkeys((*of_files, *of_objects, *(() if of_files else likely)))), (of_files or likely)[0]
 
     def _serving_apis(self, question: Question) -> Iterator[Api]:
         """Yield the APIs in which the rule files serve the metric; the one for CPU and memory comes last."""
@@ -116,23 +112,21 @@ class Explanations:
         except UnknownResourceError as e:
             raise QuestionError("metric", str(e)) from e
 
-    def _first_permitted(
-        self, caller: Caller, of_objects: Sequence[Question], of_anybody: Sequence[Question]
-    ) -> Question:
+    def _first_permitted(self, caller: Caller, questions: Mapping[Api, Question], public: Api) -> Question:
         """Return the first question that the caller is allowed to have answered. Raises IdentityError.
 
         Names of metrics of objects are nobody else's business: whoever may not read such a metric gets the same answer,
         or the same refusal, as if no object served it.
         """
-        refusals: list[DeniedError] = []
-        for question in (*of_objects, *of_anybody):
+        refusals: dict[Api, DeniedError] = {}
+        for api, question in questions.items():
             try:
                 self._authorizer.authorize_unrouted(caller, attributes_of("GET", path_of(question)))
             except DeniedError as e:
-                refusals.append(e)
+                refusals[api] = e
             else:
                 return question
-        raise refusals[len(of_objects)]
+        raise refusals[public]
 
     def _notes(self, question: Question) -> list[ExplanationStep]:
         group = {Api.EXTERNAL: EXTERNAL, Api.RESOURCE: RESOURCE}.get(question.api or Api.CUSTOM, CUSTOM)

@@ -13,6 +13,7 @@ from adapter.foundation.web.http import Request
 from adapter.metrics.identity.callers import DeniedError
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import FirstAnswerPendingError
+from adapter.metrics.readings.explain.explanation import Question
 from adapter.metrics.rulebook.model import Api
 from tests.adapter.metrics.apis.fakes import (
     NAMESPACES,
@@ -119,3 +120,13 @@ def test_whoever_may_not_read_a_metric_of_an_object_does_not_learn_whether_it_ex
 ) -> None:
     without_objects = FakeReadings(server().readings.catalogue)
     assert _explained(server().readings, query, rights) == _explained(without_objects, query, rights)
+
+
+@pytest.mark.parametrize(("name", "api"), [("rps", Api.CUSTOM), ("lag", Api.EXTERNAL), ("depth", Api.EXTERNAL)])
+def test_a_metric_of_an_object_hides_none_of_the_files_from_an_explanation(name: str, api: Api) -> None:
+    of_objects = Catalogue([DEPTH, of_object(external_metric("rps")), of_object(custom_metric("lag"))], generation=1)
+    readings = FakeReadings(Catalogue([LAG, RPS], generation=1), of_objects={"shop": of_objects})
+    rights = {f"get custom pods/{name}", f"list external {name}/"}
+    question = _explained(readings, f"metric={name}&namespace=shop", rights)
+    assert isinstance(question, Question)
+    assert question.api is api
