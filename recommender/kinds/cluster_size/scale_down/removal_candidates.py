@@ -150,7 +150,7 @@ def _real_nodes(situation: ClusterSituation, snapshot: Snapshot) -> Iterator[tup
 def _smallest(group: NodeGroup) -> str:
     going = len(group.deleting)
     deleting = f", of which {going} {'is' if going == 1 else 'are'} being deleted" if going else ""
-    size = count_of(min(group.target_size, len(group.nodes)), "node")
+    size = count_of(group.sure_size + going, "node")
     sizes = f"the node group {group.name} has {size}{deleting}, and its minimum is {group.min_size}"
     return f"{KeepReason.NODE_GROUP_MIN_SIZE_REACHED}: {sizes}"
 
