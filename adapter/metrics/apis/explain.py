@@ -115,8 +115,8 @@ class Explanations:
     def _first_permitted(self, caller: Caller, questions: Mapping[Api, Question], public: Api) -> Question:
         """Return the first question that the caller is allowed to have answered. Raises IdentityError.
 
-        Names of metrics of objects are nobody else's business: whoever may not read such a metric gets the same answer,
-        or the same refusal, as if no object served it.
+        A caller who may not read a metric of an object must not learn that it exists. Such a caller gets the same
+        answer, or the same refusal, as if no object served it.
         """
         refusals: dict[Api, DeniedError] = {}
         for api, question in questions.items():

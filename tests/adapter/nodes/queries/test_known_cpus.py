@@ -35,7 +35,7 @@ class Stores:
         self.busy = {"a": [0.9, 0.1], "b": [0.3, 0.3]}
         """The load of each CPU."""
         self.idle_of_none: dict[str, float] = {}
-        """What is left of the idle modes of nodes of which nothing else is left, in CPU seconds per second."""
+        """The rate of the idle modes of nodes that have lost all other modes, in CPU seconds per second."""
         self.left: Callable[[str, int, int], bool] | None = None
         """Whether a node's CPU is known at a time while a store is away; None while all are there."""
         self.newest: float = math.inf
