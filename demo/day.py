@@ -49,12 +49,12 @@ def run_day(folder: Path, out: Path, settings: Settings, interruption: Interrupt
 
     Raises KeyboardInterrupt after Ctrl-C.
     """
-    with view() as screen, stage(folder, settings, screen.say) as running:
+    with view() as screen, stage(folder, settings, screen.say, interruption.sleep) as running:
         choice = _await_choice(running, settings, screen, interruption) if settings.hpa else NO_CHOICE
         watched = [_watched(fleet, choice, running.api) for fleet in running.fleets]
         if settings.hpa:
             for each in watched:
-                each.controller.wait_for_metrics(each.fleet.feed)
+                each.controller.wait_for_metrics(each.fleet.feed, interruption.sleep)
             _sleep_until(running.calendar.next_beginning(time.time()), interruption)
         _watch(watched, settings, screen, interruption)
         screen.say("checking every value and decision against Prometheus …")

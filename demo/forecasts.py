@@ -21,7 +21,7 @@ from demo.machine.processes import start
 from demo.settings import HEADROOM_RATIO, PREDICTIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from demo.settings import Settings
 
@@ -105,7 +105,7 @@ def configuration(prometheus_url: str, folder: Path, settings: Settings) -> Mapp
 
 @contextmanager
 def running_recommender(
-    folder: Path, prometheus_url: str, settings: Settings, plain_port: int
+    folder: Path, prometheus_url: str, settings: Settings, plain_port: int, sleep: Callable[[float], None]
 ) -> Iterator[RunningRecommender]:
     """Run the recommender and yield it when it answers."""
     path = folder / "recommender.yaml"
@@ -122,5 +122,5 @@ def running_recommender(
     ]
     url = f"http://127.0.0.1:{plain_port}"
     with start(command, log_path=folder / "recommender.log", name="recommender") as process:
-        process.wait_until(lambda: answers(f"{url}/readyz"), READY_SECONDS)
+        process.wait_until(lambda: answers(f"{url}/readyz"), READY_SECONDS, sleep=sleep)
         yield RunningRecommender(f"http://127.0.0.1:{page_port}")

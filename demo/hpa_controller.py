@@ -26,7 +26,7 @@ from demo.fleet import LABELS
 from demo.records import Served, Sync
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from demo.feed import FleetFeed
     from demo.records import Target
@@ -73,7 +73,7 @@ class HpaController:
             timeout=REQUEST_SECONDS,
         )
 
-    def wait_for_metrics(self, fleet: FleetFeed) -> None:
+    def wait_for_metrics(self, fleet: FleetFeed, sleep: Callable[[float], None]) -> None:
         """Wait until the adapter has a value for each pod and metric; raises NoMetricsError after half a minute."""
         until = time.monotonic() + FIRST_METRICS_SECONDS
         while True:
@@ -87,7 +87,7 @@ class HpaController:
                 return
             if time.monotonic() > until:
                 raise NoMetricsError(f"no first value after {FIRST_METRICS_SECONDS:.0f} s: {connections}, {totals}")
-            time.sleep(0.2)
+            sleep(0.2)
 
     def sync(self, seconds: float, replicas: int, state: Mapping[str, Any]) -> Sync:
         """Return the decision of an HPA now, with the adapter's answers.

@@ -1,7 +1,9 @@
-"""Ctrl-C, which ends the demo even if Python drops its exception.
+"""Ctrl-C, which ends the demo where it waits.
 
-An exception that a signal raises while a finalizer or a callback of the garbage collector runs is printed at best, and
-then forgotten. So the signal is also remembered, and the loops of the demo check for it.
+The handler only remembers the signal, and the waits of the demo check for it. An exception that a handler raises comes
+at any instruction of any library: one that comes after a library has taken a lock, and before the block that releases
+it, leaves the lock taken, and the interpreter then waits for it for ever when it ends. One that comes in a finalizer is
+printed at best, and then forgotten.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ class Interruption:
         signal.signal(signal.SIGINT, self.request)
 
     def request(self, _number: int = signal.SIGINT, _frame: FrameType | None = None) -> None:
-        """Remember the signal, and raise KeyboardInterrupt wherever the main thread is."""
+        """Remember the first signal; at a further one, raise KeyboardInterrupt wherever the main thread is."""
+        if self._requested:
+            raise KeyboardInterrupt
         self._requested = True
-        raise KeyboardInterrupt
 
     def sleep(self, seconds: float) -> None:
         """Sleep; raises KeyboardInterrupt if the signal has come, now or earlier."""

@@ -67,26 +67,37 @@ class Stage:
 
 
 @contextmanager
-def stage(folder: Path, settings: Settings, say: Callable[[str], None]) -> Iterator[Stage]:
-    """Start everything in `folder`, and yield when each process answers. The clients stay at night's load."""
+def stage(
+    folder: Path, settings: Settings, say: Callable[[str], None], sleep: Callable[[float], None]
+) -> Iterator[Stage]:
+    """Start everything in `folder`, and yield when each process answers. The clients stay at night's load.
+
+    Raises what `sleep` raises while a process starts.
+    """
     with ExitStack() as stack:
-        fleets = tuple(stack.enter_context(_staged_fleet(folder, settings, target)) for target in settings.targets)
+        fleets = tuple(
+            stack.enter_context(_staged_fleet(folder, settings, target, sleep)) for target in settings.targets
+        )
         pods, limit = settings.targets[0].min_replicas, settings.connection_limit
         say(f"fleets      2 of {pods} pods with websocket servers, {limit} connections each, and the same clients")
         recommender_port = free_port()
         prometheus, calendar = stack.enter_context(_prometheus(folder, settings, recommender_port))
         say(f"prometheus  {prometheus.url}, scrapes every second; knows {DAYS} days of {settings.seconds:g} s")
-        recommender = stack.enter_context(running_recommender(folder, prometheus.url, settings, recommender_port))
+        recommender = stack.enter_context(
+            running_recommender(folder, prometheus.url, settings, recommender_port, sleep)
+        )
         say(f"recommender {recommender.page_url}, predicts the load of the second fleet (model auto)")
-        api = stack.enter_context(_adapter(folder, prometheus.url))
+        api = stack.enter_context(_adapter(folder, prometheus.url, sleep))
         say(f"adapter     {api.url}, health and metrics on {api.plain_url}")
         yield Stage(fleets, api, prometheus.url, recommender, calendar)
 
 
 @contextmanager
-def _staged_fleet(folder: Path, settings: Settings, target: Target) -> Iterator[StagedFleet]:
+def _staged_fleet(
+    folder: Path, settings: Settings, target: Target, sleep: Callable[[float], None]
+) -> Iterator[StagedFleet]:
     with _fleet(folder, settings, target) as process:
-        port = _control_port(folder, target, process)
+        port = _control_port(folder, target, process, sleep)
         with fleet_feed(port) as feed, _clients(folder, settings, target, port):
             yield StagedFleet(target, feed)
 
@@ -125,9 +136,9 @@ def _fleet(folder: Path, settings: Settings, target: Target) -> ManagedProcess:
     )
 
 
-def _control_port(folder: Path, target: Target, process: ManagedProcess) -> int:
+def _control_port(folder: Path, target: Target, process: ManagedProcess, sleep: Callable[[float], None]) -> int:
     file = control_port_file(folder, target.namespace)
-    process.wait_until(file.exists, READY_SECONDS)
+    process.wait_until(file.exists, READY_SECONDS, sleep=sleep)
     return int(file.read_text())
 
 
@@ -148,7 +159,7 @@ def _python(folder: Path, module: str, target: Target, *arguments: str) -> Manag
 
 
 @contextmanager
-def _adapter(folder: Path, prometheus_url: str) -> Iterator[Api]:
+def _adapter(folder: Path, prometheus_url: str, sleep: Callable[[float], None]) -> Iterator[Api]:
     serving = Authority(folder / "serving-ca", "serving-ca").server(["localhost"], ["127.0.0.1"])
     front_proxy = Authority(folder / "front-proxy-ca", "front-proxy-ca").client(FRONT_PROXY)
     port, plain_port = free_port(), free_port()
@@ -171,5 +182,5 @@ def _adapter(folder: Path, prometheus_url: str) -> Iterator[Api]:
     ]
     plain_url = f"http://127.0.0.1:{plain_port}"
     with start(command, log_path=folder / "adapter.log", name="adapter") as process:
-        process.wait_until(lambda: answers(f"{plain_url}/readyz"), READY_SECONDS)
+        process.wait_until(lambda: answers(f"{plain_url}/readyz"), READY_SECONDS, sleep=sleep)
         yield Api(f"https://127.0.0.1:{port}", serving.ca_file, front_proxy, plain_url)

@@ -128,7 +128,9 @@ class ManagedProcess:
         except subprocess.TimeoutExpired as e:
             raise ProcessFailedError(self._told(f"still runs after {timeout_seconds:g} s")) from e
 
-    def wait_until(self, ready: Callable[[], bool], timeout_seconds: float) -> None:
+    def wait_until(
+        self, ready: Callable[[], bool], timeout_seconds: float, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
         """Call `ready()` every 20 ms until it is true; raises ProcessFailedError if the child ends or time is up."""
         until = time.monotonic() + timeout_seconds
         while not ready():
@@ -136,7 +138,7 @@ class ManagedProcess:
                 raise ProcessFailedError(self._told(f"ended with code {self.return_code}"))
             if time.monotonic() > until:
                 raise ProcessFailedError(self._told(f"is not ready after {timeout_seconds:g} s"))
-            time.sleep(0.02)
+            sleep(0.02)
 
     def log_tail(self, lines: int = _LOG_LINES_SHOWN) -> str:
         """Return the last lines that the process wrote."""
