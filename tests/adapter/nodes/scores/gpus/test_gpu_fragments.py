@@ -162,6 +162,40 @@ def test_a_placement_takes_the_request_from_gpus_with_enough_left(
         assert list(after) == sorted(after)
 
 
+@pytest.mark.parametrize(
+    ("count", "milli", "expected"),
+    [
+        # One GPU may be any that has enough left; those with equal remainders are one choice.
+        (1, 300, [(0, 500, 500, 1000), (200, 300, 500, 1000), (300, 500, 500, 700)]),
+        (1, 400, [(100, 300, 500, 1000), (300, 500, 500, 600)]),
+        # Several GPUs are those with the least left that is enough.
+        (2, 200, [(100, 300, 500, 1000)]),
+        (4, 400, []),
+        (0, 0, [(300, 500, 500, 1000)]),
+    ],
+)
+def test_the_placements_of_a_pod_on_a_node(count: int, milli: int, expected: list[tuple[int, ...]]) -> None:
+    assert sorted(placements((300, 500, 500, 1000), count, milli)) == expected
+
+
+def test_a_share_may_take_a_gpu_other_than_the_fullest() -> None:
+    """Of 470, a share of 320 leaves a part that no pod fits; of 640, it leaves one for another share of 320."""
+    seen = {GpuPodKind(0, 1, 470): 1.0, GpuPodKind(0, 1, 320): 1.0}
+    one, both = scores(wanted(1, 320), [node(470), node(470, 640)], seen)
+    assert both == 100
+    assert one is not None
+    assert one < 60
+
+
+def test_the_reason_tells_the_fragments_before_and_with_the_pod() -> None:
+    table = replace(columns(node(500, 1000), node(400)), gpu_workload={ONE: 1.0})
+    found = gpu_fragmentation.score(wanted(1, 450), table, rows(2), GpuFragmentationArgs())
+    assert [found.reason(position) for position in range(2)] == [
+        "fragments of GPUs that the cluster's pods cannot use: 0.50 before, 0.05 with the pod",
+        "1 GPUs with 450 of 1000 are more than the node has left",
+    ]
+
+
 def test_a_mix_is_bounded_and_does_not_depend_on_the_order_of_pods() -> None:
     seen = {GpuPodKind(cpu, 1, 1000): 1.0 + (cpu % 7) for cpu in range(10 * MOST_KINDS)}
     one, other = mix_of(seen), mix_of(dict(reversed(seen.items())))

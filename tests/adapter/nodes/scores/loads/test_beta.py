@@ -80,6 +80,17 @@ def test_integer_parameters_give_the_tail_of_a_binomial_distribution(x: float, a
     assert function(x, a, b) == pytest.approx(tail, abs=2e-7)
 
 
+@pytest.mark.parametrize("a", [1, 7, 40])
+@pytest.mark.parametrize("b", [700, 100_000])
+def test_the_load_of_an_idle_node_has_the_tail_of_a_binomial_distribution(a: int, b: int) -> None:
+    """Its small mean and deviation make one parameter small and the other large."""
+    trials = a + b - 1
+    for x in (0.5 * a / trials, a / trials, 2.0 * a / trials):
+        below = sum(math.comb(trials, k) * x**k * (1 - x) ** (trials - k) for k in range(a))
+        assert function(x, a, b) == pytest.approx(1.0 - below, abs=2e-7)
+        assert function(1.0 - x, b, a) == pytest.approx(below, abs=2e-7)
+
+
 @given(INSIDE, PARAMETERS, PARAMETERS)
 def test_the_distribution_function_is_a_probability_and_symmetric(x: float, a: float, b: float) -> None:
     value = function(x, a, b)
