@@ -35,8 +35,8 @@ def value_by_free_milli(mix: WorkloadMix) -> Floats:
     """Return the value of the free part of a GPU, as a share of a whole one, for 0, 10, 20 ... 1000 thousandths."""
     demand: dict[int, float] = {}
     for count, milli, share in zip(mix.gpu_count.tolist(), mix.gpu_milli.tolist(), mix.share.tolist(), strict=True):
-        if count and milli:
-            size = min(-(-milli // _STEP_MILLI), _STEPS)
+        if count:
+            size = -(-milli // _STEP_MILLI)
             demand[size] = demand.get(size, 0.0) + count * share
     total = sum(demand.values())
     rounded = {size: round(_FREQUENCIES * amount / total) for size, amount in sorted(demand.items())}
