@@ -9,7 +9,7 @@ import pytest
 
 from adapter.metrics.identity import authorization
 from adapter.metrics.identity.attributes import Attributes
-from adapter.metrics.identity.authorization import MOST_ANSWERS
+from adapter.metrics.identity.authorization import MOST_ANSWERS, AuthorizationSettings
 from adapter.metrics.identity.callers import Caller, Via
 from tests.adapter.metrics.identity.authorization_harness import DIRECT, GONE, HPA, NO, YES, Harness, Reply
 from tests.adapter.metrics.identity.reviewing import in_threads
@@ -18,10 +18,10 @@ from tests.adapter.metrics.identity.reviewing import in_threads
 class TestMemory:
     @pytest.mark.parametrize(
         ("caller", "reply", "seconds"),
-        [(HPA, YES, 330.0), (HPA, NO, 10.0), (DIRECT, YES, 10.0), (DIRECT, NO, 10.0)],
+        [(HPA, YES, 330.0), (HPA, NO, 5.0), (DIRECT, YES, 20.0), (DIRECT, NO, 5.0)],
     )
     def test_an_answer_is_cached_for_its_ttl_and_no_longer(self, caller: Caller, reply: Reply, seconds: float) -> None:
-        harness = Harness()
+        harness = Harness(AuthorizationSettings(authorized_seconds=20.0, unauthorized_seconds=5.0))
         harness.reply = reply
         first = harness.allows(caller)
         harness.reply = NO if first else YES
@@ -85,13 +85,16 @@ class TestMemory:
             harness.time.seconds += 1
         assert len(harness.authorizer._front_proxy.answers) <= 601
         assert len(harness.authorizer._direct.answers) <= 11
-        # While reviews fail, the answer of the longest lifetime is still used.
-        harness.reply = YES
+
+    def test_an_expired_answer_that_may_still_be_needed_is_not_forgotten(self) -> None:
+        """While some reviews fail, others succeed; each of those makes room for its answer."""
+        harness = Harness()
         harness.allows()
-        harness.time.seconds += 310.0
-        harness.allows(DIRECT)
+        harness.time.seconds += 340.0
+        assert harness.allows(HPA, Attributes("get", path="/other"))
         harness.reply = GONE
         assert harness.allows()
+        assert harness.counted.stale == 1
 
     def test_the_memory_for_long_names_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Any client with a token can request names of 8,000 characters; 100,000 of them would take all the memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from itertools import pairwise
 from typing import Any
@@ -173,13 +174,18 @@ class TestWithoutTheRightToReview:
         assert "system:auth-delegator" in warnings[0]
         assert harness.reviews_sent == 1, "the right is not tried at each request"
 
-    def test_reviews_begin_once_the_right_is_granted(self, harness: Harness) -> None:
+    def test_reviews_begin_once_the_right_is_granted(
+        self, harness: Harness, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
         assert harness.allows()
         harness.reply = NO
         harness.time.seconds += 31.0
         assert not harness.allows()
         harness.reply = YES
         assert harness.allows(DIRECT)
+        logged = [record.getMessage() for record in caplog.records]
+        assert logged.count("access reviews are made: direct callers are served too") == 1
 
     def test_the_right_is_tried_again_with_growing_intervals(self, harness: Harness) -> None:
         sent_at = []

@@ -316,6 +316,25 @@ def test_peaks_normalises_over_the_nodes_of_the_request() -> None:
     assert listed(peaks.score(pod({"cpu": 100}), table, request[:0], args)) == []
 
 
+def test_peaks_avoids_a_full_node_even_if_power_rises_nowhere() -> None:
+    table = columns(*(Node(name, {"cpu": 1000}, mean={CPU: used}) for name, used in (("full", 0.95), ("free", 0.5))))
+    flat = PeaksArgs(dict.fromkeys(table.names, PowerModel(100.0, 0.0, 0.0)))
+    assert listed(peaks.score(pod({"cpu": 100}), table, rows(2), flat)) == [0, 100]
+
+
+def test_the_reason_of_peaks_tells_the_rise_in_power_or_why_there_is_none() -> None:
+    used = {"usual": 0.2, "full": 0.95, "strange": 0.2, "silent": float("nan")}
+    table = columns(*(Node(name, {"cpu": 1000}, mean={CPU: ratio}) for name, ratio in used.items()))
+    models = {name: PowerModel(50.0, 10.0, 0.01) for name in used if name != "strange"}
+    result = peaks.score(pod({"cpu": 300}), table, rows(4), PeaksArgs(models))
+    assert [result.reason(position) for position in range(4)] == [
+        "power rises by 4.27 W from 62 W when CPU goes from 20% to 50%",
+        "CPU would be at 125%, which is more than the node has",
+        "the node has no power model",
+        "the node has no CPU metrics",
+    ]
+
+
 _SIDECAR = ContainerSpec("proxy", {"cpu": "500m", "memory": "1Gi"}, {"cpu": "500m"}, restarts_always=True)
 _MAIN = ContainerSpec("main", {"cpu": "300m", "memory": "1Gi"}, {"cpu": "300m"})
 

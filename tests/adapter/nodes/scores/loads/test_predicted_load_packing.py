@@ -44,6 +44,7 @@ def test_without_a_prediction_scores_use_the_last_15_minutes_and_the_reason_says
     ours = predicted_load_packing.score(pod({"cpu": 400}), found, rows(4), ARGS)
     assert listed(ours) == listed(target_load_packing.score(pod({"cpu": 400}), found, rows(4), ARGS))
     assert ours.reason(0).startswith("the last 15 minutes count, since ")
+    assert "no history of the node" not in ours.reason(0)
     assert ours.reason(3) == "the node has no CPU metrics"
 
 
