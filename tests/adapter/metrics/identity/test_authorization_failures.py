@@ -103,6 +103,19 @@ class TestWithoutAnAnswer:
             harness.allows(HPA, Attributes("get", path="/other"))
         assert harness.reviews_sent == sent
 
+    def test_a_failure_is_logged_once_until_reviews_are_answered_again(self, caplog: pytest.LogCaptureFixture) -> None:
+        harness = Harness()
+        for outage in (1, 2):
+            harness.reply = GONE
+            for _ in range(3):
+                with pytest.raises(UnreviewedError):
+                    harness.allows(DIRECT)
+                harness.time.seconds += 1.1
+            assert [record.getMessage() for record in caplog.records].count("reviews are not answered") == outage
+            harness.reply = YES
+            assert harness.allows(DIRECT)
+            harness.time.seconds += 10.1
+
     def test_one_request_at_a_time_tries_again_after_a_failure(self) -> None:
         harness = Harness()
         harness.reply = GONE
@@ -174,9 +187,7 @@ class TestWithoutTheRightToReview:
         assert "system:auth-delegator" in warnings[0]
         assert harness.reviews_sent == 1, "the right is not tried at each request"
 
-    def test_reviews_begin_once_the_right_is_granted(
-        self, harness: Harness, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_reviews_begin_once_the_right_is_granted(self, harness: Harness, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
         assert harness.allows()
         harness.reply = NO
