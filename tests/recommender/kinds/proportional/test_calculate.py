@@ -10,7 +10,10 @@ import pytest
 from adapter.foundation.cluster.values.state import CountQuery, Observed, Unknown
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.inputs import ConfigMapData
+from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.policy_settings import RecommendationPolicy
+from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory, restore_memory
 from recommender.kinds.proportional.parameters import (
     Driver,
@@ -183,6 +186,39 @@ def test_a_missing_input_is_named_with_its_reason(settings: ProportionalSettings
     with pytest.raises(InputMissingError) as missing:
         calculated(settings, inputs)
     assert str(missing.value) == reason
+
+
+SPREAD: Final = Linear(0, 10, max=1, prevent_single_point_failure=True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "last", "replicas"),
+    [
+        (Linear(0, 10, min=3, max=5), 9, 5),
+        (Linear(0, 10, min=3, max=5), 2, 3),
+        (Linear(0, 10, max=1), 2, 1),
+        (SPREAD, 2, 2),
+        (SPREAD, 9, 2),
+        (COREDNS, 40, 40),
+        (Interpolated(nodes_to_replicas=((1, 1), (9, 9)), max=5), 9, 5),
+        (Ladder(nodes_to_replicas=((1, 1),)), 9, 9),
+    ],
+    ids=[
+        "max",
+        "min",
+        "max of 1",
+        "two replicas beyond max",
+        "no more than these",
+        "a larger max",
+        "interpolated",
+        "ladder",
+    ],
+)
+def test_a_size_that_is_kept_without_nodes_stays_within_its_bounds(mode: Mode, last: int, replicas: int) -> None:
+    policy = RecommendationPolicy("dns", "proportional", stale_after_seconds=60.0)
+    calculate, before = calculate_proportional(ProportionalSettings(mode=mode)), LastValue(last, NOW - 10, NOW - 10)
+    found = decide(policy, calculate, inputs_of(Unknown("may not list nodes")), Memory(before), NOW)
+    assert found.record.replicas == replicas
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0])

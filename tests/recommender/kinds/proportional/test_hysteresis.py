@@ -42,6 +42,7 @@ def followed(mode: Mode, counts: list[int], ratio: float = 0.05) -> list[Calcula
         (LADDER, [100, 39, 37], [5, 3, 1]),
         (LINEAR, [101, 40], [6, 3]),
         (LINEAR, [101, 0], [6, 1]),
+        (Linear(20, 0), [100, 101, 100, 96, 95], [5, 6, 6, 6, 5]),
     ],
     ids=[
         "the linear rung of 6 begins above 100",
@@ -49,6 +50,7 @@ def followed(mode: Mode, counts: list[int], ratio: float = 0.05) -> list[Calcula
         "two rungs fall, and the lower one holds",
         "a fall to a rung holds on it",
         "nothing holds an empty cluster",
+        "the same for a rung of cores",
     ],
 )
 def test_a_falling_count_changes_the_value_only_beyond_the_hysteresis(

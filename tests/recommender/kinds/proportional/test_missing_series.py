@@ -100,6 +100,7 @@ def targeted_decisions(
         ([(0, 100.0, 300), (90, NO_ANSWER, None), (100, 10.0, 0), (400, 10.0, 0)], [10, None, 10, 1]),
         ([(0, 100.0, 300), (10, NO_ANSWER, None), (20, 10.0, 300)], [10, 10, 1]),
         ([(0, 100.0, 0), (50, 10.0, 50), (60, 10.0, 60)], [10, 10, 1]),
+        ([(0, 100.0, 0), (30, 100.0, None), (70, 10.0, 70)], [10, 10, 1]),
         ([(0, 100.0, 0), (60, 100.0, 60), (120, 10.0, 0), (130, 10.0, 0), (420, 10.0, None)], [10, 10, 10, 10, 1]),
         ([(0, 100.0, 0), (60, 100.0, 60), (120, 10.0, 0), (130, 20.0, 130)], [10, 10, 10, 2]),
         ([(0, 100.0, 300), (10, None, None), (20, 10.0, 300)], [10, 1]),
@@ -119,6 +120,7 @@ def targeted_decisions(
         "the same after longer than staleAfter",
         "a fall with all series after polls without an answer",
         "a source that is as young as the recommender, once a minute has passed",
+        "the same, after a load that has not fallen",
         "such a source that loses its series",
         "the same until they are back",
         "a restart of the recommender alone",
@@ -142,6 +144,11 @@ def test_a_kept_size_says_why_and_until_when() -> None:
         "10 is kept, and not reduced to 1, until 2027-01-15T08:05:20Z at the latest: the query has fewer series than "
         "before, or had none 300 s before, or Prometheus did not say how many, so its value may be a part of the load"
     )
+
+
+def test_a_size_that_the_load_needs_again_is_not_held() -> None:
+    record = decisions([(0, 100.0, 300), (10, 10.0, 0), (20, 100.0, 0)])[-1].record
+    assert (record.status, record.replicas, record.binding) == (Status.OK, 10, "linear/query")
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,10 @@ def test_brakes_apply_to_sizes(lines: tuple[str, ...], last: dict[str, int] | No
     [("true", False, False), ("up", False, True), ("down", True, False)],
 )
 def test_a_pause_forbids_writes_in_its_direction(pause: str, up: bool, down: bool) -> None:  # noqa: FBT001 - columns
-    resizing = written(decided(BOTH, f"paused: {pause}", last={"cpu": 150, "memory": 68 * MIB}))
-    assert (resizing.up, resizing.down) == (up, down)
+    decision = decided(BOTH, f"paused: {pause}", last={"cpu": 150, "memory": 68 * MIB})
+    assert (written(decision).up, written(decision).down) == (up, down)
+    [outcome] = decision.record.targets
+    assert (outcome.action is TargetAction.RESIZE) is (up or down)
 
 
 def test_a_resource_that_an_hpa_follows_is_not_resized() -> None:
