@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.calculation import InputMissingError
 from recommender.decisions.inputs import Inputs, TargetState
+from recommender.decisions.loads.control_delays import ControlDelays, Delay, DelaySource
 from recommender.decisions.loads.load_inputs import LoadInput, PodConnections
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.loop import decide
@@ -257,6 +259,19 @@ def test_capacity_decays_from_one_decision_to_the_next_through_its_memory() -> N
         memory = decision.memory
         sizes.append(decision.record.replicas)
     assert sizes == [20, 19, 19, 18]
+
+
+def test_polls_every_five_minutes_are_no_gap_in_which_capacity_hardly_decays() -> None:
+    calculate = calculate_predictive(settings(scale_down=ScaleDown(decay_ratio=0.05, window_seconds=0.0)), "chat")
+    refresh = Delay(300.0, DelaySource.MEASURED)
+    policy, memory, sizes = RecommendationPolicy("chat", "predictive"), Memory(last=LastValue(20, NOW, NOW)), []
+    for poll in range(2):
+        now = NOW + 300.0 * poll
+        observed = replace(load(100.0, delays=ControlDelays(refresh, refresh, refresh)), time=now)
+        decision = decide(policy, calculate, inputs(observed), memory, now)
+        memory = decision.memory
+        sizes.append(decision.record.replicas)
+    assert sizes == [20, math.ceil(20 * 0.95**30)]
 
 
 def test_a_frozen_recommendation_without_memory_keeps_the_present_size() -> None:

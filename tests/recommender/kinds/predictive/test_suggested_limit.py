@@ -12,12 +12,12 @@ from recommender.kinds.predictive.suggested_limit import largest_load_query, sug
 DAY_SECONDS = 86_400.0
 
 
-@given(st.floats(0, 1e308), st.floats(1e-6, 1e15), st.floats(1, 1000), st.integers(1, 2**31 - 1))
+@given(st.floats(0, 1e308), st.floats(1e-6, 1e15), st.floats(1, 1000), st.integers(0, 2**31 - 1))
 def test_the_suggested_limit_is_a_valid_size_and_serves_the_largest_forecast(
     largest: float, per_replica: float, ratio: float, least: int
 ) -> None:
     found = suggested_max_replicas(largest, per_replica, ratio, least)
-    assert least <= found <= 2**31 - 1
+    assert max(1, least) <= found <= 2**31 - 1
     assert found == 2**31 - 1 or found * per_replica >= largest * ratio * (1 - 1e-6)
 
 

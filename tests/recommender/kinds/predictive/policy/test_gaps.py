@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
@@ -209,6 +210,22 @@ def test_a_size_that_somebody_has_set_in_an_outage_of_the_load_is_held_for_a_win
 
 
 @pytest.mark.parametrize(
+    ("situation", "seconds", "replicas"),
+    [
+        pytest.param(LoadSituation(None, current_replicas=20), 3600.0, 20, id="somebody has set it in a gap"),
+        pytest.param(LoadSituation(None, current_replicas=20), 10.0, 10, id="without a gap, a write may be under way"),
+        pytest.param(LoadSituation(None, is_absent=True), 3600.0, 10, id="the target does not exist"),
+    ],
+)
+def test_a_size_that_is_kept_without_a_load_is_that_of_the_target_after_a_gap(
+    situation: LoadSituation, seconds: float, replicas: int
+) -> None:
+    situation = dataclasses.replace(situation, last_replicas=10, writes_size=True)
+    assert size_of(settings(), situation, decided(10.0, 0.0), NOW + seconds).replicas == replicas
+
+
+@pytest.mark.parametrize("window", [0.0, 300.0])
+@pytest.mark.parametrize(
     ("remembered", "uid", "replicas"),
     [
         pytest.param("a", "a", 10, id="the same target"),
@@ -217,7 +234,9 @@ def test_a_size_that_somebody_has_set_in_an_outage_of_the_load_is_held_for_a_win
         pytest.param("a", "", 10, id="of an unknown target now"),
     ],
 )
-def test_a_target_that_was_created_again_does_not_get_its_former_size(remembered: str, uid: str, replicas: int) -> None:
-    memory = PolicyMemory(time=NOW - 10.0, capacity=10.0, uid=remembered)
+def test_a_target_that_was_created_again_does_not_get_its_former_size(
+    remembered: str, uid: str, replicas: int, window: float
+) -> None:
+    memory = PolicyMemory(time=NOW - 10.0, capacity=10.0, desired_sizes=((NOW - 10.0, 10),), uid=remembered)
     situation = LoadSituation(LIMIT, forecast(LIMIT), current_replicas=2, last_replicas=10, uid=uid, writes_size=True)
-    assert size_of(settings(scale_down=gently()), situation, memory, NOW).replicas == replicas
+    assert size_of(settings(scale_down=gently(0.05, window)), situation, memory, NOW).replicas == replicas

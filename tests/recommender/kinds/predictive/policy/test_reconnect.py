@@ -78,3 +78,10 @@ def test_a_poll_without_a_load_neither_begins_nor_ends_a_hold() -> None:
     found = polls(sticky(scale_down=gently()), [2_500_000.0, 1_000_000.0, None, 1_000_000.0])
     assert sizes(found) == [100] * 4
     assert found[-1].binding == "reconnectHold"
+
+
+def test_a_hold_ends_later_if_the_clock_is_set_forward() -> None:
+    policy = sticky(scale_down=gently())
+    memory = polls(policy, [2_500_000.0, 1_000_000.0])[-1].memory.prolonged(3600.0)
+    found = polls(policy, [1_000_000.0] * 12, memory=memory, start=NOW + 3600.0 + 20.0)
+    assert sizes(found) == [100] * 11 + [95]

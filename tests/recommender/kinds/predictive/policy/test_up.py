@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import given
@@ -113,11 +113,13 @@ def test_growth_from_zero_load_may_reach_one_replica() -> None:
     assert found.replicas == 1
 
 
+DELAYS: Final = ControlDelays(
+    Delay(15.0, DelaySource.MEASURED), Delay(10.0, DelaySource.MEASURED), Delay(15.0, DelaySource.ASSUMED)
+)
+
+
 def test_the_forecast_step_explains_its_horizon() -> None:
-    delays = ControlDelays(
-        Delay(15.0, DelaySource.MEASURED), Delay(10.0, DelaySource.MEASURED), Delay(15.0, DelaySource.ASSUMED)
-    )
-    found = sized(settings(), LoadSituation(1.0, forecast(1.0), delays=delays))
+    found = sized(settings(), LoadSituation(1.0, forecast(1.0), delays=DELAYS))
     assert found.steps[0].detail.endswith(
         "in 160 s: start-up 120 s, scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed"
     )
@@ -165,6 +167,15 @@ def test_free_slots_on_ready_pods_count(pods: Pods, load: float, upper: float, r
     assert sized(sticky(), LoadSituation(load, forecast(upper), pods)).replicas == replicas
 
 
+@pytest.mark.parametrize(("seconds", "replicas"), [(320.0, 3), (321.0, 4)])
+def test_a_pod_is_expected_to_start_for_twice_its_start_up_and_the_delays_before_it(
+    seconds: float, replicas: int
+) -> None:
+    pods = (*ready(25_000, 25_000), *unready(None, seconds=seconds))
+    found = sized(sticky(), LoadSituation(50_000.0, forecast(60_000.0), pods, delays=DELAYS))
+    assert found.replicas == replicas
+
+
 def test_the_reserve_keeps_the_last_slots_free() -> None:
     pods = (*ready(24_000), *unready(24_000, 24_000))
     found = sized(sticky(headroom_ratio=0.03), LoadSituation(72_000.0, forecast(72_000.0), pods))
@@ -192,6 +203,15 @@ def test_a_reserve_without_arrivals_adds_only_the_missing_slots() -> None:
     assert pods_for(slots, LIMIT, arrivals=0.0, reserve=24_000.0) == 10 - 1
 
 
+def test_a_rounding_error_of_the_reserve_adds_no_pod() -> None:
+    full = count_slots(ready(*[99] * 100), 100, 120.0)
+    assert pods_for(full, 100, arrivals=100.0, reserve=10_000 * 0.07) == 100 + 7
+
+
+def test_a_target_without_pods_that_needs_no_room_gets_none() -> None:
+    assert pods_for(count_slots((), LIMIT, 120.0), LIMIT, arrivals=0.0, reserve=0.0) == 0
+
+
 @pytest.mark.parametrize(
     ("policy", "pods", "is_noted"),
     [(sticky(), None, True), (sticky(), ready(1), False), (settings(), None, False)],
@@ -203,24 +223,26 @@ def test_pods_whose_connections_are_unknown_are_noted(
     assert ("the connections of the pods are unknown" in found.note) is is_noted
 
 
+SOME_FULL: Final = (*ready(*[25_000 - 1] * 9), *unready(25_000))
+
+
 @pytest.mark.parametrize(
-    ("pods", "replicas"),
+    ("policy", "pods", "replicas"),
     [
-        (None, 10),
-        (ready(1, 2), 10),
-        ((*ready(*[25_000 - 1] * 9), *unready(25_000)), 12),
+        (sticky(overshoot_ratio=0.2), None, 10),
+        (sticky(overshoot_ratio=0.2), ready(1, 2), 10),
+        (settings(overshoot_ratio=0.2), SOME_FULL, 10),
+        (sticky(overshoot_ratio=0.2), SOME_FULL, 12),
     ],
+    ids=["unknown pods", "none is full", "connections are not configured", "a full pod"],
 )
-def test_overshoot_needs_full_pods(pods: Pods | None, replicas: int) -> None:
-    situation = LoadSituation(250_000.0, forecast(250_000.0), pods)
-    policy = sticky(overshoot_ratio=0.2) if pods != ready(1, 2) else settings(overshoot_ratio=0.2)
-    found = sized(policy, situation)
-    assert (found.replicas, found.binding == "overshoot") == (replicas, replicas == 12)
+def test_overshoot_needs_full_pods(policy: PredictiveSettings, pods: Pods | None, replicas: int) -> None:
+    found = sized(policy, LoadSituation(250_000.0, forecast(250_000.0), pods))
+    assert (found.replicas, found.binding == "overshoot") == (replicas, replicas > 10)
 
 
 def test_overshoot_is_off_by_default() -> None:
-    pods = (*ready(*[25_000 - 1] * 9), *unready(25_000))
-    assert sized(sticky(), LoadSituation(250_000.0, forecast(250_000.0), pods)).binding != "overshoot"
+    assert sized(sticky(), LoadSituation(250_000.0, forecast(250_000.0), SOME_FULL)).binding != "overshoot"
 
 
 def test_a_size_never_exceeds_the_largest_value_of_the_api() -> None:
