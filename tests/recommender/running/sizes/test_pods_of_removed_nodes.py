@@ -89,6 +89,22 @@ def test_a_pod_below_the_priority_cutoff_is_waited_for_no_longer_than_evictions_
     assert harness.group.changes == [("delete", ["n2"])]
 
 
+def test_a_refused_eviction_is_tried_again_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = ProviderHarness()
+    harness.api.add_pod("web", "n2")
+    harness.api.budget = {"web"}
+    evict, tried = harness.api.create, []
+
+    def count(collection: str, document: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
+        tried.append(harness.now)
+        return evict(collection, document, seconds=seconds)
+
+    monkeypatch.setattr(harness.api, "create", count)
+    harness.resize(1, "n2")
+    harness.later(20)
+    assert tried == [1001.0, 1006.0, 1011.0, 1016.0]
+
+
 @pytest.mark.parametrize(("away_seconds", "grace", "reason"), [(700, 30, "NodeRemoved"), (700, 60, ""), (200, 600, "")])
 def test_no_pod_is_evicted_too_late_for_its_end_to_be_waited_for(away_seconds: int, grace: int, reason: str) -> None:
     harness = ProviderHarness()

@@ -34,6 +34,18 @@ def test_two_removals_keep_the_minimum_even_if_the_size_is_shown_late() -> None:
     assert harness.is_usable("n1") or harness.is_usable("n2")
 
 
+def test_a_deletion_by_this_process_is_counted_once() -> None:
+    harness = ProviderHarness()
+    harness.api.lingers = True
+    harness.api.add_pod("web", "n2")
+    harness.resize(0, "n1", "n2")
+    harness.later(10)
+    assert harness.group.changes == [("delete", ["n1"])]
+    harness.api.pods.clear()
+    harness.later(2)
+    assert harness.group.changes == [("delete", ["n1"]), ("delete", ["n2"])]
+
+
 @pytest.mark.parametrize(
     ("machines", "is_deleted"),
     [

@@ -43,6 +43,19 @@ def test_a_group_that_goes_as_a_whole_stays_if_not_all_of_its_nodes_could_be_mar
     assert (harness.is_usable("n2"), harness.group.changes) == (True, [])
 
 
+def test_a_group_stays_as_a_whole_if_a_pod_that_tolerates_its_removal_must_not_be_moved() -> None:
+    harness = ProviderHarness()
+    harness.api.lingers = True
+    harness.api.add_pod("web", "n2")
+    harness.resize(0, "n1", "n2", whole=2)
+    harness.later(10)
+    harness.api.pods.clear()
+    harness.api.add_pod("alone", "n1", owner="")
+    harness.api.pods["alone"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    harness.later(100)
+    assert (harness.is_usable("n1"), harness.is_usable("n2"), harness.group.changes) == (True, True, [])
+
+
 def test_another_process_continues_the_removal_of_a_group_as_a_whole() -> None:
     harness = ProviderHarness()
     harness.api.lingers = True
