@@ -151,6 +151,14 @@ def asked(settings: PrometheusSettings) -> PrometheusError:
         (lambda: broken_off(BadStatusLine("x")), "Prometheus does not answer in valid HTTP: check the port"),
         (lambda: answered(502, b"Bad Gateway of bank.svc"), f"Prometheus answers HTTP 502: Bad Gateway of {IN_LOG}"),
         (lambda: answered(401), "Prometheus refuses the credentials (HTTP 401)"),
+        (
+            lambda: answered(403, b"Forbidden (user=system:serviceaccount:watch:tidewatch)"),
+            "Prometheus refuses the credentials (HTTP 403)",
+        ),
+        (
+            lambda: answered(429, b'{"status": "error", "error": "too many queries of user watch"}'),
+            "Prometheus accepts no more queries at present (HTTP 429)",
+        ),
         (lambda: answered(404), "Prometheus answers HTTP 404: check the path of the URL"),
         (
             lambda: answered(302, location="https://bank/login"),
@@ -164,7 +172,7 @@ def test_servers_files_and_matchers_are_not_public(make: Callable[[], Prometheus
     text = public_text(error) or ""
     assert "bank" in str(error)
     assert text.startswith(f"query q: {public}")
-    assert not [word for word in ("bank", "localhost", "/nowhere") if word in text]
+    assert not [word for word in ("bank", "localhost", "/nowhere", "watch") if word in text]
 
 
 def test_no_more_of_a_long_text_is_searched_than_is_shown() -> None:
@@ -196,7 +204,7 @@ ABORTED = 'proxy Series(): rpc error: code = Aborted desc = fetch series for {te
         (503, None, "no healthy upstream", "answers HTTP 503: no healthy upstream"),
         (503, None, "upstream bank.svc is away", "answers HTTP 503: upstream …"),
         (504, None, "upstream 'bank' is slow", "answers HTTP 504: upstream …"),
-        (403, None, 'tenant "bank" is unknown', "refuses the credentials (HTTP 403): tenant …"),
+        (403, None, 'tenant "bank" is unknown', "refuses the credentials (HTTP 403)"),
         (404, None, '{"path": "bank"}', "check the path of the URL: …"),
         (200, "execution", '{tenant="bank"} is away', "the answer has the status error: …"),
     ],

@@ -131,7 +131,11 @@ def _foreign_failure(query: str, answer: HttpAnswer, said: str, endpoint: Endpoi
         kind = PrometheusUnreachableError
     elif status == 404:
         cause = f"{endpoint.shown} answers HTTP {status}: check the path of the URL"
-    return kind(query, cause, said, _without_address(cause, endpoint), repair)
+    public = _without_address(cause, endpoint)
+    if said and status in _NOT_ABOUT_THE_QUERY:
+        # Such words are about this program's user, tenant or rights, which clients can neither know nor change.
+        cause, said = f"{cause}: {shorten_message(said)}", ""
+    return kind(query, cause, said, public, repair)
 
 
 def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoint) -> PrometheusError:
