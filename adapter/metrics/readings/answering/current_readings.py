@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from adapter.foundation.sources.objects import ObjectsNotSyncedError, ObjectSource
 from adapter.foundation.sources.prometheus.backends.backend import Backend, backend_text
 from adapter.foundation.sources.prometheus.errors import shorten_message
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.answering.waiting_requests import NO_PROMETHEUS, WaitingRequests
 from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
 from adapter.metrics.readings.public_reasons import reason_for_requesters
@@ -44,9 +45,8 @@ class CurrentReadings:
         Raises AnswerTooOldError if the newest reading is too old, or the error that kept a first one from arriving.
         """
         reading = entry.scope.query.reading or self._first_reading(entry, until)
-        age = self.age(reading)
-        if age > self._settings.max_answer_age_seconds:
-            raise AnswerTooOldError(self._too_old(entry, age))
+        if self.age(reading) > self._settings.max_answer_age_seconds:
+            raise AnswerTooOldError(self._too_old(entry, reading))
         return reading
 
     def look_when_listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
@@ -125,9 +125,14 @@ class CurrentReadings:
                 text = shorten_message(query.key.planned.text)
                 raise FirstAnswerPendingError(f"{entry.request.metric}: {late}: {text}")
 
-    def _too_old(self, entry: DemandEntry, age: float) -> str:
+    def _too_old(self, entry: DemandEntry, reading: Reading) -> str:
+        """Return why a reading is not served.
+
+        It states a time and no age: an HPA repeats the message at each sync, and only events with the same words are
+        counted as one.
+        """
         scope = entry.scope
         query = scope.query if scope.query.failure else scope.wanted
         reason = reason_for_requesters(query.failure, query.kind) if query.failure else "the last refresh has not ended"
-        limit = self._settings.max_answer_age_seconds
-        return f"{reason}; the last good answer is {age:.0f} s old, and answers older than {limit:g} s are not served"
+        last, limit = rfc3339(reading.evaluated.wall), self._settings.max_answer_age_seconds
+        return f"{reason}; the last good answer is from {last}, and answers older than {limit:g} s are not served"

@@ -137,7 +137,7 @@ def test_a_client_that_pauses_during_an_outage_is_served_until_the_answer_is_too
 
     assert harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING).values == (("web-0", 1.0),)
     harness.pass_time(30)
-    with pytest.raises(AnswerTooOldError, match=r"Connection refused; the last good answer is 8\d s old"):
+    with pytest.raises(AnswerTooOldError, match="Connection refused; the last good answer is from "):
         harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
 
 
