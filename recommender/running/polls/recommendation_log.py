@@ -48,14 +48,16 @@ class RecommendationLog:
                 logged = None if kind is None else kind.log_line(record)
                 facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
                 about = log_fields(record, {} if logged is None else logged.fields)
-                is_fault = logged is None and bool(_note_of(record))
+                is_fault = _has_refused(record) or (logged is None and bool(_note_of(record)))
                 reason = "" if record.status is Status.OK else _NUMBER.sub("", record.message)
                 self._log_change(record.name, facts, record.status, about, is_fault=is_fault, reason=reason)
         for name, group in by_name(record for record in records if record.each is not None).items():
             # Nobody would read lines for thousands of targets, so there is one for all of them when their problems
             # change.
             summary = summary_of(group)
-            self._log_change(f"{name}/forEach", summary.facts, summary.worst, summary.log_fields(name))
+            about = summary.log_fields(name)
+            is_fault = summary.refused > 0
+            self._log_change(f"{name}/forEach", summary.facts, summary.worst, about, is_fault=is_fault)
         names = {record.name for record in records}
         self._last = {key: last for key, last in self._last.items() if key.removesuffix("/forEach") in names}
 
@@ -82,6 +84,11 @@ class RecommendationLog:
     def forget(self) -> None:
         """Log each recommendation again, because another process has led meanwhile."""
         self._last.clear()
+
+
+def _has_refused(record: Record) -> bool:
+    """Return whether a target does not get its size because something else owns it, which nobody but a person ends."""
+    return any(each.action is TargetAction.REFUSED for each in record.targets)
 
 
 def _worth_a_line(record: Record) -> tuple[object, ...]:
