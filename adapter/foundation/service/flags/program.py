@@ -61,7 +61,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
         command = _load_command(program, name)
         for variable in _variables_of_others(program, command.flags, environment):
             del environment[variable]
-        raise_at_interrupt()
+        raise_at_interrupt(program.name)
         command.run(rest)
     else:
         hint = did_you_mean(name, program.commands, f"see {program.name} --help")

@@ -10,11 +10,15 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import NoReturn
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit status that a shell reports for a program that was ended by SIGINT."""
 TERMINATED = 128 + signal.SIGTERM
 """The exit status that a shell reports for a program that was ended by SIGTERM."""
+LONGEST_END_SECONDS = 5.0
+"""The time from Ctrl-C until a command that has not ended is ended without cleaning up."""
 
 
 _replaced: set[Callable[..., object]] = set()
@@ -34,10 +38,10 @@ def end_at_signals() -> None:
         _end_at_interrupt()
 
 
-def raise_at_interrupt() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt again, after `end_at_signals`."""
-    while _replaced:
-        _handle(signal.SIGINT, _replaced.pop())
+def raise_at_interrupt(program: str) -> None:
+    """Let Ctrl-C raise KeyboardInterrupt, after `end_at_signals`, and end the process LONGEST_END_SECONDS later."""
+    if _replaced:
+        _handle(signal.SIGINT, partial(_interrupt, program))
 
 
 def run_until_interrupted(program: str, run: Callable[[], None]) -> None:
@@ -47,12 +51,38 @@ def run_until_interrupted(program: str, run: Callable[[], None]) -> None:
             run()
         finally:
             # What called the program in its own process goes on, and may have to end in order.
-            raise_at_interrupt()
+            while _replaced:
+                _handle(signal.SIGINT, _replaced.pop())
     except KeyboardInterrupt:
         # Threads that wait for a server may delay the exit; another Ctrl-C ends the process at once.
         _end_at_interrupt()
-        print(f"{program}: interrupted", file=sys.stderr)  # noqa: T201 - the one line
+        _handle(signal.SIGALRM, _exit_interrupted)
+        print(_line(program), end="", file=sys.stderr)  # noqa: T201 - the one line
         sys.exit(INTERRUPTED)
+
+
+def _interrupt(program: str, *_: object) -> NoReturn:
+    """Raise KeyboardInterrupt, and see to it that the process ends.
+
+    It is raised anywhere, so a library may have taken a lock that it no longer releases, and what cleans up then waits
+    for that lock for ever. Python drops it in a finalizer.
+    """
+    _replaced.clear()
+    _end_at_interrupt()
+    signal.signal(signal.SIGALRM, partial(_give_up, program))
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_END_SECONDS)
+    raise KeyboardInterrupt
+
+
+def _give_up(program: str, *_: object) -> NoReturn:
+    """End this process, which has not ended in time after Ctrl-C."""
+    with suppress(OSError):
+        os.write(2, _line(program).encode())
+    os._exit(INTERRUPTED)
+
+
+def _line(program: str) -> str:
+    return f"{program}: interrupted\n"
 
 
 def _end_at_interrupt() -> None:

@@ -45,6 +45,39 @@ finally:
     assert (ended.returncode, ended.stdout, ended.stderr) == (status, "", "program: interrupted\n")
 
 
+@pytest.mark.parametrize(
+    "waits",
+    [
+        "cleaning_up.append(lock.acquire)",
+        "atexit.register(lock.acquire)",
+        "threading.Thread(target=lock.acquire).start()",
+    ],
+    ids=["cleans up", "exits", "joins a thread"],
+)
+def test_ctrl_c_ends_a_command_that_waits_for_a_lock_which_ctrl_c_left_taken(waits: str) -> None:
+    # As a library does that Ctrl-C has interrupted between taking its lock and the block that releases it.
+    command = f"""
+import atexit, signal, threading
+from adapter.foundation.service.runtime import signals
+lock, cleaning_up = threading.Lock(), []
+def run():
+    signals.raise_at_interrupt("program")
+    lock.acquire()
+    {waits}
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        for clean_up in cleaning_up:
+            clean_up()
+signals.LONGEST_END_SECONDS = 0.2
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signals.end_at_signals()
+signals.run_until_interrupted("program", run)
+"""
+    ended = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False, timeout=60.0)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "program: interrupted\n")
+
+
 @pytest.mark.usefixtures("raises_at_interrupt")
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["no-such-command"], ["check", "--no-such-flag"]])
 def test_the_handler_of_a_caller_is_restored_when_the_command_line_ends(arguments: list[str]) -> None:
