@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import MAX_SCORE, MIDDLE_SCORE
+from adapter.nodes.scores.policy_scores import MIDDLE_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 class BlendedScores:
     """The scores of a request's nodes, in the request's order."""
 
-    values: Floats
-    """The scores, 0..100 and never NaN."""
     priorities: NDArray[np.int64]
     """The scores as integers 0..10, as in the answer of an extender."""
     without_influence: bool
@@ -45,7 +43,7 @@ def blend(parts: Sequence[tuple[int, Floats]], size: int) -> BlendedScores:
     # One division: a mean of 45 is 4.5 exactly, whatever the weights are.
     priorities = np.floor(total / (weights * 10.0) + 0.5).astype(np.int64)
     is_flat = size > 1 and bool((priorities == priorities[0]).all())
-    return BlendedScores(np.minimum(total / weights, MAX_SCORE), priorities, is_flat)
+    return BlendedScores(priorities, is_flat)
 
 
 def fill_with_median(values: Floats) -> Floats:

@@ -36,6 +36,7 @@ from adapter.nodes.scores.requests import best_fit, most_allocated, requested_to
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from adapter.nodes.model.scheduling_settings import PolicyArgs, PolicySettings
@@ -74,43 +75,31 @@ _NO_PODS: Final = (
 )
 
 
-def score_nodes(policy: PolicySettings, pod: PendingPod, snapshot: NodesSnapshot, rows: Rows) -> PolicyScores:
-    """Return the scores of one policy for the nodes at these rows of the snapshot; -1 stands for an unknown node.
-
-    While there are no metrics, a policy that needs them scores no node; after a while, best fit replaces it.
-    """
-    is_known = rows >= 0
-    if is_known.all():
-        return _known_scores(policy, pod, snapshot, rows)
-    positions = np.flatnonzero(is_known)
-    scores = _known_scores(policy, pod, snapshot, rows[positions])
-    values = np.full(len(rows), np.nan)
-    values[positions] = scores.values
-    place = {int(position): index for index, position in enumerate(positions)}
-
-    def reason(position: int) -> str:
-        return scores.reason(place[position]) if position in place else "no node of this name is known"
-
-    return PolicyScores(values, reason)
-
-
 def score_request(
     policies: Sequence[PolicySettings], pod: PendingPod, snapshot: NodesSnapshot, rows: Rows
 ) -> BlendedScores:
-    """Return the weighted mean of the policies.
+    """Return the weighted mean of the policies for the nodes at these rows; -1 stands for an unknown node.
 
     With the basis `none`, all nodes get the middle score if one of the policies needs metrics: the mean of the others
     would favour nodes for only some of the reasons.
     """
     if snapshot.basis == "none" and any(policy.name in METRIC_POLICIES for policy in policies):
         return blend((), len(rows))
-    return blend(
-        [(policy.weight, score_nodes(policy, pod, snapshot, rows).values) for policy in policies if policy.weight > 0],
-        len(rows),
-    )
+    is_known = rows >= 0
+
+    def values_of(policy: PolicySettings) -> Floats:
+        values = np.full(len(rows), np.nan)
+        values[is_known] = score_nodes(policy, pod, snapshot, rows[is_known]).values
+        return values
+
+    return blend([(policy.weight, values_of(policy)) for policy in policies if policy.weight > 0], len(rows))
 
 
-def _known_scores(policy: PolicySettings, pod: PendingPod, snapshot: NodesSnapshot, rows: Rows) -> PolicyScores:
+def score_nodes(policy: PolicySettings, pod: PendingPod, snapshot: NodesSnapshot, rows: Rows) -> PolicyScores:
+    """Return the scores of one policy for the nodes at these rows of the snapshot.
+
+    While there are no metrics, a policy that needs them scores no node; after a while, best fit replaces it.
+    """
     if not snapshot.are_nodes_known:
         return PolicyScores(
             np.full(len(rows), np.nan),
