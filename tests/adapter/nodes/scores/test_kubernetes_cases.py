@@ -175,6 +175,20 @@ def test_requests_above_the_capacity_count_as_the_whole_capacity() -> None:
     assert listed(requested_to_capacity_ratio.score(pod(), columns(node), rows(1), args)) == [20]
 
 
+@pytest.mark.parametrize(
+    ("shape", "absent"),
+    [
+        pytest.param(((0, 0), (100, 10)), "memory", id="a value of 0"),
+        pytest.param(((0, 10), (100, 0)), "example.com/dongle", id="a resource that the node lacks"),
+    ],
+)
+def test_a_resource_that_does_not_count_has_no_weight(shape: tuple[tuple[int, int], ...], absent: str) -> None:
+    """Half of the CPU is requested, nothing of the memory, and a device that the node does not have."""
+    node, wanted = Node(capacity={"cpu": 1000, "memory": 1000}), pod({"cpu": 500, "example.com/dongle": 1})
+    args = RequestedToCapacityRatioArgs(tuple(ShapePoint(*point) for point in shape), weights({"cpu": 1, absent: 3}))
+    assert listed(requested_to_capacity_ratio.score(wanted, columns(node), rows(1), args)) == [50]
+
+
 @by_id("broken_linear")
 def test_a_function_is_linear_between_its_points_and_flat_outside(case: dict[str, Any]) -> None:
     at = np.array([x for x, _ in case["assertions"]])
@@ -208,3 +222,22 @@ def test_best_fit_counts_other_resources_that_the_pod_requests() -> None:
     capacity = {"cpu": 4000, "memory": 8 * GIB, "nvidia.com/gpu": 4}
     table = columns(Node("free", capacity), Node("used", capacity, requested={"nvidia.com/gpu": 3}))
     assert listed(best_fit.score(pod({"nvidia.com/gpu": 1}), table, rows(2))) == [8, 33]
+
+
+def test_reasons_tell_what_is_requested_and_how_many_pods_run() -> None:
+    node = Node(capacity={"cpu": 4000, "memory": 8 * GIB}, requested={"cpu": 1000}, zone=0)
+    table, wanted = columns(node, Node("b", zone=-1)), pod({"cpu": 2000})
+    used = most_allocated.score(wanted, table, rows(2), MostAllocatedArgs())
+    assert used.reason(0) == "cpu is requested to 75%; memory is requested to 0%"
+    assert used.reason(1) == "cpu does not count; memory does not count"
+    fit = best_fit.score(wanted, table, rows(2))
+    assert fit.reason(0) == "there are no metrics; 38% of cpu, memory would be requested"
+    assert fit.reason(1) == "there are no metrics, and the requests of the pod do not fit"
+    pods = {"default": [bound_pod(name, {"app": "web"}) for name in (node.name, "b", "b")]}
+    owned = PendingPod(namespace="default", owner_selector="app=web")
+    spread = selector_spread.score(owned, table, rows(2), SelectorSpreadArgs(), pods)
+    assert spread.reason(0) == "1 pods of the same owner run on the node, at most 2 on any; 1 run in its zone"
+    assert spread.reason(1) == "2 pods of the same owner run on the node, at most 2 on any"
+    assert selector_spread.score(wanted, table, rows(2), SelectorSpreadArgs(), pods).reason(0) == (
+        "no Service or controller selects the pod"
+    )
