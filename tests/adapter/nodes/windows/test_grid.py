@@ -70,6 +70,13 @@ def test_newer_values_replace_the_overlap_and_late_samples_fill_it() -> None:
     assert np.array_equal(found.reset_at, [END, NAN], equal_nan=True)
 
 
+def test_a_counter_that_stands_still_keeps_the_time_of_its_last_advance() -> None:
+    """A step in which it does not advance says nothing of this; without the time, it would never count as stuck."""
+    older = grid_of([[0.1], [0.2]], advancing=[END - 30, END])
+    newer = grid_of([[0.0], [0.3]], end=END + STEP, advancing=[NAN, END + STEP])
+    assert join(older, newer).advancing.tolist() == [END - 30, END + STEP]
+
+
 def test_a_hole_between_two_parts_is_nan() -> None:
     assert same(join(grid_of([0.1]), grid_of([0.2], end=END + 45)), [0.1, NAN, NAN, 0.2])
 
