@@ -52,8 +52,6 @@ class MachineDeletion:
             group = self._look(mark)
         except ProviderUnreachableError as error:
             return DeletionProblem(str(error), waits=True)
-        if group.problem:
-            return DeletionProblem(group.problem, waits=True)
         problem = self._minimum_problem(mark, group, unseen)
         ids = {each.provider_id for each in group.instances}
         if not problem.message and ids and not ids & _ids(node):
@@ -108,8 +106,6 @@ class MachineDeletion:
         try:
             group = self._look(mark)
         except ProviderUnreachableError:
-            return False
-        if group.problem:
             return False
         states = {each.state for each in group.instances if each.provider_id in _ids(node)}
         return states <= {InstanceState.DELETING}

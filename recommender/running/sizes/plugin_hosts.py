@@ -22,7 +22,10 @@ class WritesGroups(Protocol):
     """Changes groups of providers. For any number of threads."""
 
     def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
-        """Return the provider's current state of a group. Raises ProviderUnreachableError."""
+        """Return the provider's current state of a group.
+
+        Raises ProviderUnreachableError, also if what the provider states of the group is impossible.
+        """
 
     def change(
         self, recommendation: str, provider: str, group: str, change: Callable[[WritableNodeGroup], None]

@@ -137,8 +137,6 @@ class ProviderAttempt:
 
 def _refusal(write: PendingWrite, group: PluginGroup) -> str:
     """Return why the size must not be changed now; empty if it may be."""
-    if group.problem:
-        return group.problem
     if write.known_size not in {None, group.target_size}:
         return f"its size is now {group.target_size}, but {write.replicas} was decided at {write.known_size}"
     outside = limits_problem(write.replicas, group.target_size, group.min_size, group.max_size)

@@ -133,7 +133,10 @@ class PluginHost:
         return self._last.complete(call.result(), self._clock(), kept_seconds)
 
     def look(self, group: str) -> PluginGroup:
-        """Return the provider's current statement about a group. Raises ProviderUnreachableError."""
+        """Return the provider's current statement about a group.
+
+        Raises ProviderUnreachableError, also if the statement is impossible.
+        """
         call = self._begin_call(partial(self._look, group), self._seconds)
         if call is None or wait((call,), self._seconds).not_done:
             raise ProviderUnreachableError(f"{self._name} has not answered within {self._seconds:g} s")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from recommender.cluster_size.node_groups.protocol import ProviderInstance
+from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError, ProviderInstance
 from recommender.running.sizes.removal_marks import unmarked_node
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DELAY: Final = "delay-deletion.cluster-autoscaler.kubernetes.io/storage"
 
@@ -81,3 +84,46 @@ def test_a_drained_node_does_not_wait_for_its_provider_for_ever(drained_after: i
     harness.group.answers |= {"min_size": 1, "nodes": [ProviderInstance("x:///2")]}
     harness.later(1200 - drained_after)
     assert (harness.is_usable("n2"), harness.group.changes) == (True, [])
+
+
+def _fail() -> None:
+    raise ValueError("the cloud is away")
+
+
+def _lose_the_provider(harness: ProviderHarness) -> None:
+    harness.provider.on_refresh = _fail
+
+
+def _lose_the_group(harness: ProviderHarness) -> None:
+    harness.group.answers["target_size"] = _fail
+
+
+FAULTS: Final = pytest.mark.parametrize("lose", [_lose_the_provider, _lose_the_group], ids=["provider", "group"])
+
+
+@FAULTS
+def test_a_drained_node_waits_while_its_group_cannot_be_read(lose: Callable[[ProviderHarness], None]) -> None:
+    harness = ProviderHarness()
+    harness.resize(1, "n2")
+    lose(harness)
+    harness.later(30)
+    assert (harness.is_cordoned("n2"), harness.group.changes) == (True, [])
+    harness.provider.on_refresh = lambda: None
+    harness.group.answers.clear()
+    harness.later(2)
+    assert harness.group.changes == [("delete", ["n2"])]
+
+
+@FAULTS
+def test_a_deletion_is_not_announced_while_nothing_shows_it(lose: Callable[[ProviderHarness], None]) -> None:
+    harness = ProviderHarness()
+
+    def unanswered() -> None:
+        lose(harness)
+        raise OutcomeUnknownError("no answer")
+
+    harness.group.on_change = unanswered
+    harness.resize(1, "n2")
+    harness.later(60)
+    assert (harness.group.changes, harness.is_cordoned("n2")) == ([("delete", ["n2"])], True)
+    assert harness.events == []
