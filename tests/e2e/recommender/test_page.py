@@ -29,6 +29,13 @@ PROGRAM = str(Path(sys.executable).with_name("tidewatch-recommender"))
 SIZES = {"desk": (1100, 900), "phone": (500, 900)}
 BLOCKED = re.compile(r"Content Security Policy|Refused to|Uncaught|ERR_")
 """Lines that a browser logs when a page violates its own policy, or fails."""
+BROKEN = """cell => [...cell.textContent.matchAll(/\\S+/g)].map(word => {
+  const range = document.createRange()
+  range.setStart(cell.firstChild, word.index)
+  range.setEnd(cell.firstChild, word.index + word[0].length)
+  return range.getClientRects().length > 1 ? word[0] : ""
+}).filter(Boolean)"""
+"""A function of JavaScript that returns the words of a cell that are broken into two lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +164,10 @@ def test_the_tables_of_a_recommendation_fit_on_a_narrow_phone(address: str, tmp_
         browser.value("document.querySelectorAll('details').forEach(each => each.open = true)")
         widths = "each => [each.ariaLabel, each.scrollWidth, each.clientWidth]"
         found = browser.value(f"[...document.querySelectorAll('.scroll')].map({widths})")
+        broken = browser.value(f"[...document.querySelectorAll('.targets-in-full td:nth-child(3)')].flatMap({BROKEN})")
     assert [label for label, _, _ in found] == ["Targets of coredns", "Steps of coredns"]
     assert [row for row in found if row[1] > row[2]] == []
+    assert broken == []
 
 
 @needs_browser
