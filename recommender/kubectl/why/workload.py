@@ -61,7 +61,7 @@ def why_workload(
         kind="WhyWorkload",
         subject=subject,
         namespace=namespace,
-        answer=_answer(subject, size.wanted, owners, writers, is_certain=not missing),
+        answer=_answer(subject, size.wanted, owners, writers, others=_idle(items), is_certain=not missing),
         sections=tuple(sections),
         missing=missing,
         details={
@@ -174,6 +174,11 @@ def _writing_recommendations(
             yield f"recommendation {item['name']}"
 
 
+def _idle(items: list[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> list[str]:
+    """Return the recommendations that change nothing now, and whose answer does not tell whether they write sizes."""
+    return [item["name"] for item, target in items if target["action"] == TargetAction.NONE]
+
+
 def _writers(found: Mapping[str, Any]) -> list[dict[str, str | None]]:
     """Return the field managers of `spec.replicas`, or of what the scale of a custom kind writes, the newest last."""
     managers = [
@@ -231,14 +236,22 @@ def _action_sentence(target: Mapping[str, Any]) -> str:
 
 
 def _answer(
-    subject: str, replicas: int | None, owners: list[str], writers: list[dict[str, str | None]], *, is_certain: bool
+    subject: str,
+    replicas: int | None,
+    owners: list[str],
+    writers: list[dict[str, str | None]],
+    *,
+    others: list[str],
+    is_certain: bool,
 ) -> str:
+    """Return who sets the size; `others` are recommendations that may set it, and change nothing now."""
     wants = f"{subject} wants {'an unknown number of replicas' if replicas is None else count_of(replicas, 'replica')}"
     if owners:
         return f"{wants}: {' and '.join(owners)} sets its size."
     last = f", and {writers[-1]['manager']} wrote it last" if writers else ""
     nothing = "nothing sets its size by itself" if is_certain else "nothing that can be read sets its size"
-    return f"{wants}: {nothing}{last}."
+    unless = f" unless recommendation {' or '.join(others)} does" if others else ""
+    return f"{wants}: {nothing}{unless}{last}."
 
 
 def _text_or_unknown(value: object) -> str:

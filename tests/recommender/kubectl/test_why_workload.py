@@ -100,11 +100,20 @@ def test_scaled_objects_that_may_not_be_listed_are_named(web: Plugin) -> None:
     assert "list scaledobjects.keda.sh in shop" in " ".join(answered.out.split())
 
 
-def test_a_value_that_is_only_published_sets_no_size(web: Plugin) -> None:
-    shop.put_recommender(web, shop.recommendation("metric"))
+@pytest.mark.parametrize(
+    ("action", "answer"),
+    [
+        pytest.param("metric", "nothing sets its size by itself, and", id="only published"),
+        pytest.param("none", "nothing sets its size by itself unless recommendation web does, and", id="idle"),
+    ],
+)
+def test_a_recommendation_that_writes_nothing_is_no_owner_and_may_be_one_later(
+    web: Plugin, action: str, answer: str
+) -> None:
+    shop.put_recommender(web, shop.recommendation(action))
     document = web.why("deployment/web", "-o", "json").document
     assert document["owners"] == []
-    assert "nothing sets its size by itself" in document["answer"]
+    assert answer in document["answer"]
 
 
 @pytest.mark.parametrize(
