@@ -89,7 +89,8 @@ def _usable_milli(left_milli: Integers, mix: WorkloadMix) -> Floats:
 
 def gradient_points(before_milli: Floats, after_milli: Floats) -> Floats:
     """Return points from 0 to 100, as published: more for placements that reduce fragments more; 50 for no change."""
-    fewer_gpus = np.clip((before_milli - after_milli) / 1000.0, -50.0, 50.0)
+    # Rounded, since the sums of equal fragments may differ in the last place, and 50 would be rounded down to 49.
+    fewer_gpus = np.clip(np.round(before_milli - after_milli, 6) / 1000.0, -50.0, 50.0)
     return np.asarray(np.floor(100.0 / (1.0 + np.exp(-fewer_gpus))))
 
 

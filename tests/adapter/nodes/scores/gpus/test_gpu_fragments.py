@@ -106,6 +106,14 @@ def test_the_workload_seen_decides_which_node_is_best() -> None:
         assert found.index(100) == best, seen
 
 
+def test_placements_that_add_no_fragments_are_equal_so_the_fullest_node_is_first() -> None:
+    """Every pod still fits everywhere afterwards: no rounding of sums may tell these nodes apart."""
+    seen = {ONE: 8.0, TWO: 7.0, GpuPodKind(2000, 1, 1000): 4.0}
+    nodes = [node(*[0] * (8 - free), *[1000] * free) for free in range(3, 9)]
+    found = scores(wanted(1), nodes, seen)
+    assert found == sorted(found, key=lambda score: -(score or 0.0)), found
+
+
 def test_a_gpu_share_does_not_leave_a_part_that_no_pod_fits() -> None:
     """Two shares of 470 fill a GPU, and so do three of 320; one of each leaves 210, into which no pod fits."""
     seen = {GpuPodKind(0, 1, 470): 1.0, GpuPodKind(0, 1, 320): 1.0}
