@@ -133,14 +133,12 @@ def _known_load_risk(columns: NodeColumns, rows: Rows, smoothing: int) -> Floats
 def compute_risk(committed: Commitment, load: Floats, limit_weight: Floats) -> Risk:
     """Return the risk that limits are used, the given risk that the load exceeds the requests, and their total.
 
-    The total is weighted by `limit_weight`; it is 1 for a node without capacity.
+    The total is weighted by `limit_weight`.
     """
     excess = np.maximum(committed.limits - committed.capacity, 0.0)
     spread = committed.limits - committed.requested
     limits = excess / np.where(spread > 0.0, spread, 1.0)
-    has_capacity = committed.capacity > 0.0
-    total = np.where(has_capacity, clamp_scores(limit_weight * limits + (1.0 - limit_weight) * load, 1.0), 1.0)
-    return Risk(limits=limits, load=load, total=total)
+    return Risk(limits, load, total=clamp_scores(limit_weight * limits + (1.0 - limit_weight) * load, 1.0))
 
 
 def load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) -> Floats:

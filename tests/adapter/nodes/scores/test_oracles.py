@@ -170,16 +170,12 @@ def overcommitment(
     risks = []
     for resource in (CPU, MEMORY):
         capacity = (node.allocatable or {})[resource]
-        if not capacity:
-            risks.append(1.0)
-            continue
         weight = args.risk_limit_weights[resource]
         requested = min(node.requested[resource] + requests[resource], capacity)
         limit = node.limits[resource] + max(limits[resource], requests[resource])
         by_limits = (limit - capacity) / (limit - requested) if limit > capacity else 0.0
-        by_load = (
-            0.0 if math.isnan(node.mean[resource]) else 1 - load_within(node, resource, args.smoothing_window_size)
-        )
+        has_load = capacity > 0 and not math.isnan(node.mean[resource])
+        by_load = 1 - load_within(node, resource, args.smoothing_window_size) if has_load else 0.0
         risks.append(weight * by_limits + (1 - weight) * by_load)
     return (1 - max(risks)) * 100
 

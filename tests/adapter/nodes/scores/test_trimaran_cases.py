@@ -241,6 +241,16 @@ def test_overcommitment_scores_the_larger_risk(
     assert listed(result) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("cpu", "weight", "expected"), [(1000, 0.5, 50), (1000, 0.3, 70), (1000, 1.0, 0), (0, 0.5, 100)]
+)
+def test_without_capacity_only_the_limits_are_a_risk(cpu: int, weight: float, expected: int) -> None:
+    """The numbers are those of the plugin's own code."""
+    node = Node(capacity={"cpu": 0, "memory": 4096}, mean={CPU: 0.9, MEMORY: 0.0}, std={CPU: 0.1, MEMORY: 0.0})
+    args = LowRiskOverCommitmentArgs(risk_limit_weights={"cpu": weight, "memory": weight})
+    assert listed(lroc.score(pod({"cpu": cpu, "memory": 1024}), columns(node), rows(1), args)) == [expected]
+
+
 def test_overcommitment_gives_best_effort_pods_0_everywhere() -> None:
     node = Node(capacity={"cpu": 4000, "memory": 4096}, mean={CPU: 0.1}, std={CPU: 0.0})
     assert listed(lroc.score(pod(), columns(node), rows(1), LowRiskOverCommitmentArgs())) == [0]
