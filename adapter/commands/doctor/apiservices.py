@@ -42,6 +42,12 @@ _REPAIRS = {
         "NetworkPolicy or a firewall keeps the control plane from the pods"
     ),
 }
+_CERTIFICATE_REFUSED = "x509: "
+"""What kube-apiserver writes before the reason why it refuses a certificate."""
+_REPAIR_CERTIFICATE = (
+    "kube-apiserver reaches the adapter, and refuses its certificate: see the line about it; the adapter's log says at "
+    "`serving certificate` why the certificate is not renewed, or its CA is not written into caBundle"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +166,10 @@ def _unavailable(line: str, state: Seen, service: ObjectName) -> Line:
         return warning(
             line, "kube-apiserver has not reported yet whether it is available", "run this again in a minute"
         )
-    default = "see the log of kube-apiserver"
-    fix = _REPAIRS.get(state.reason, default).format(service=service, port=state.port)
+    if _CERTIFICATE_REFUSED in state.message:
+        fix = _REPAIR_CERTIFICATE
+    else:
+        fix = _REPAIRS.get(state.reason, "see the log of kube-apiserver").format(service=service, port=state.port)
     message = f"it is not available: {state.reason}: {state.message}; until it is, no namespace can be deleted"
     return error(line, message, fix)
 

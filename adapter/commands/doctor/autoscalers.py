@@ -94,7 +94,10 @@ def _fix_of(problem: str, namespace: str) -> str:
     """Return what to do about a lacking metric; a utilization also needs requests, which no metrics API states."""
     if "missing request for" in problem:
         return "set the request that the message names, or a target of type AverageValue"
-    return f"run `{PROGRAM} explain METRIC --namespace {namespace}` with the metric that the message names"
+    return (
+        f"run `{PROGRAM} explain METRIC --namespace {namespace}` with the metric that the message names, and "
+        "with --server, or with the --config and the --prometheus flags of `serve`"
+    )
 
 
 def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> _Problem | None:

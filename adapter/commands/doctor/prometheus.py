@@ -49,5 +49,8 @@ def _repair(failure: PrometheusError | SettingsError) -> str:
     if isinstance(failure, PrometheusTimeoutError):
         return "check whether it is overloaded: `vector(1)` reads no data"
     if isinstance(failure, PrometheusUnreachableError):
-        return "check --prometheus-url and --prometheus-ca-file, and whether a NetworkPolicy keeps this pod from it"
+        return (
+            "check --prometheus-url, whether Prometheus runs, --prometheus-ca-file, and whether a NetworkPolicy keeps "
+            "this pod from it"
+        )
     return "check whether --prometheus-url is Prometheus's base URL, with the prefix of its API"

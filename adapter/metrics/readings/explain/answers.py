@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _ALL = BySelector(EVERYTHING)
 _MOST_LOOKED_INTO = 10
-_LOOK_AT_TARGETS = "run the query in Prometheus, and check whether its targets are up"
+_LOOK_AT_TARGETS = "run the query in Prometheus, and check whether its targets are up and still export the metric"
 _PLAN_TEXTS: Final = {
     PlanKind.WIDE: "one query serves all requesters",
     PlanKind.NAMESPACE: "one query serves the requesters of a namespace",

@@ -14,6 +14,9 @@ from tests.support.apiserver_kinds import APISERVICES
 if TYPE_CHECKING:
     from tests.adapter.commands.doctor.installation import Installation
 
+REFUSED = "failed to verify certificate: x509: certificate signed by unknown authority"
+"""The words of kube-apiserver 1.36 about an APIService whose caBundle is empty."""
+
 
 class TestApiServices:
     def test_an_apiservice_of_another_service_is_an_error(self, installation: Installation) -> None:
@@ -26,25 +29,30 @@ class TestApiServices:
         assert f"certificate/{EXTERNAL}" not in lines
 
     @pytest.mark.parametrize(
-        ("reason", "repair"),
+        ("reason", "message", "repair"),
         [
-            ("FailedDiscoveryCheck", "NetworkPolicy"),
-            ("MissingEndpoints", "/readyz?verbose"),
-            ("ServiceNotFound", "create the Service monitoring/tidewatch"),
-            ("ServicePortError", "the port that the APIService names (443)"),
-            ("EndpointsNotFound", "selector of the Service"),
-            ("SomethingNew", "log of kube-apiserver"),
+            ("FailedDiscoveryCheck", "no answer from 10.0.0.1", "NetworkPolicy"),
+            (
+                "FailedDiscoveryCheck",
+                f"tls: {REFUSED}",
+                "refuses its certificate: see the line about it",
+            ),
+            ("MissingEndpoints", "no endpoints", "/readyz?verbose"),
+            ("ServiceNotFound", "no service", "create the Service monitoring/tidewatch"),
+            ("ServicePortError", "no port", "the port that the APIService names (443)"),
+            ("EndpointsNotFound", "no endpoints", "selector of the Service"),
+            ("SomethingNew", "no reason", "log of kube-apiserver"),
         ],
     )
     def test_an_unavailable_apiservice_is_an_error_with_its_repair(
-        self, installation: Installation, reason: str, repair: str
+        self, installation: Installation, reason: str, message: str, repair: str
     ) -> None:
-        condition = {"type": "Available", "status": "False", "reason": reason, "message": "no answer from 10.0.0.1"}
+        condition = {"type": "Available", "status": "False", "reason": reason, "message": message}
         document = installation.cluster.objects.get_without_rights(APISERVICES, "", CUSTOM)
         installation.register(CUSTOM, document, {"conditions": [condition]})
         line = installation.lines()[f"apiservice/{CUSTOM}"]
         assert line.status is CheckStatus.ERROR
-        assert f"not available: {reason}: no answer from 10.0.0.1" in line.message
+        assert f"not available: {reason}: {message}" in line.message
         assert repair in line.fix
 
     def test_an_apiservice_without_conditions_is_a_warning(self, installation: Installation) -> None:

@@ -22,7 +22,9 @@ class TestHpas:
         lines = installation.lines()
         assert lines["hpas"].message == "1 of 3 HPAs lack a metric"
         assert "FailedGetPodsMetric: unable to get metric open_connections" in lines["hpa/shop/web"].message
-        assert "explain METRIC --namespace shop" in lines["hpa/shop/web"].fix
+        fix = lines["hpa/shop/web"].fix
+        assert "explain METRIC --namespace shop" in fix
+        assert "--server, or with the --config" in fix, "without either, the command is refused"
         assert "hpa/shop/cpu" not in lines
 
     @pytest.mark.parametrize("reason", [None, "FailedGetResourceMetric"], ids=["scales up by cpu", "cpu fails first"])

@@ -31,7 +31,7 @@ class TestPrometheus:
         line = installation.lines("--prometheus-url=http://127.0.0.1:9")["prometheus"]
         assert line.status is CheckStatus.ERROR
         assert "http://127.0.0.1:9 does not answer queries" in line.message
-        assert "--prometheus-url" in line.fix
+        assert "check --prometheus-url, whether Prometheus runs" in line.fix
 
     def test_a_server_that_is_not_prometheus_is_an_error(self, installation: Installation) -> None:
         line = installation.lines(f"--prometheus-url={installation.cluster.url}")["prometheus"]

@@ -370,7 +370,7 @@ def test_a_refused_rule_is_the_cause_with_its_error(question: Question, cause: s
     [
         (Question("dept"), "no rule provides dept from", "did you mean depth?"),
         (Question("load", api=Api.EXTERNAL), "rules[0] (rules.yaml:3) provides", "ask for namespaces/load to explain"),
-        (Question("depth", namespace="shop"), "Prometheus has no sample", "check whether its targets are up"),
+        (Question("depth", namespace="shop"), "Prometheus has no sample", "targets are up and still export the metric"),
     ],
 )
 def test_a_metric_without_series_is_known_only_if_it_is_served(question: Question, cause: str, fix: str) -> None:
