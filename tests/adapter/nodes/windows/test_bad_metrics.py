@@ -93,7 +93,7 @@ TABLE: list[tuple[str, Floats, dict[str, Any], dict[str, Any], NodeVerdict]] = [
     ("its query failed since", samples(), {"advancing": END - 585}, {"window_end": END + 30, "now": END + 30}, V.FRESH),
     # Out of range.
     ("0", with_value(0.0, ago=9), {}, {}, V.FRESH),
-    ("below 0 by rounding", with_value(-1e-12, ago=9), {}, {}, V.FRESH),
+    ("newest is below 0 by rounding", with_value(-1e-12), {}, {}, V.JUMPED),
     ("below 0", with_value(-0.001), {}, {}, V.OUT_OF_RANGE),
     ("1", with_value(1.0, ago=9), {}, {}, V.FRESH),
     ("1.02", with_value(1.02, ago=9), {}, {}, V.FRESH),

@@ -92,6 +92,15 @@ def test_ratios_slightly_above_1_count_as_1() -> None:
     assert found.stats[0, [AVG, MAX], 0].tolist() == [1.0, 1.0]
 
 
+def test_a_sample_counts_until_the_next_scrape_is_due() -> None:
+    """The node is scraped once a minute, and its newest sample holds for the last three steps, too."""
+    values = np.full(COLUMNS, 0.2)
+    values[-4:] = 0.8
+    grid = grid_of(values, newest=END - 45, scrape=60)
+    found = assemble(sample_set(grid), ("node-0000",), FACTS).resources[CPU]
+    assert found.stats[2, AVG, 0] == pytest.approx((16 * 0.2 + 4 * 0.8) / 20)
+
+
 def test_resources_may_have_different_steps() -> None:
     coarse = grid_of(np.full(17, 0.3), step=60, end=END - END % 60, resource=MEMORY)
     found = assemble(sample_set(steady(0.2), coarse), ("node-0000",), FACTS)

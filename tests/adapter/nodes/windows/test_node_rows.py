@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 
 
 def rows_of(
-    values: list[list[float]], newest: ArrayLike = NAN, scrape: ArrayLike = STEP, reset_at: ArrayLike = NAN
+    values: list[list[float]],
+    newest: ArrayLike = NAN,
+    scrape: ArrayLike = STEP,
+    advancing: ArrayLike = NAN,
+    reset_at: ArrayLike = NAN,
 ) -> SeriesRows:
     count = len(values)
     return SeriesRows(
         np.asarray(values, dtype=np.float64),
         column(count, newest),
         column(count, scrape),
-        column(count, NAN),
+        column(count, advancing),
         column(count, reset_at),
     )
 
@@ -60,11 +64,13 @@ def test_a_series_that_has_ended_is_not_averaged_with_its_successor() -> None:
         [[0.2, 0.2, 0.2, 0.2], [NAN, NAN, 0.8, 0.8]],
         newest=[END - 45, END],
         scrape=[15, 15],
+        advancing=[END - 45, END],
         reset_at=[END - 60, NAN],
     )
     found = grid_of_series(rows, np.array([0, 0]), LoadResource.CPU, STEP, END, ("a", "b"))
     assert np.array_equal(found.values, [[0.2, 0.2, 0.8, 0.8], [NAN] * 4], equal_nan=True)
     assert np.array_equal(found.newest, [END, NAN], equal_nan=True)
+    assert np.array_equal(found.advancing, [END, NAN], equal_nan=True)
     assert np.array_equal(found.reset_at, [END - 60, NAN], equal_nan=True)
 
 
