@@ -272,3 +272,19 @@ class TestSampleAge:
 
         with pytest.raises(SampleTooOldError):
             ask(harness)
+
+    @pytest.mark.parametrize(
+        ("policy", "look_back_seconds", "is_warned"),
+        [("maxSampleAge: 30s", 60.0, True), ("maxSampleAge: 30s", 120.0, False), ("refresh: 30s", 60.0, False)],
+    )
+    def test_a_look_back_that_is_too_short_to_see_silent_series_is_logged(
+        self, caplog: pytest.LogCaptureFixture, policy: str, look_back_seconds: float, *, is_warned: bool
+    ) -> None:
+        text = rules(policy).replace("sum by (<<.GroupBy>>) (<<", "sum by (<<.GroupBy>>) (rate(<<")
+        text = text.replace("<<.LabelMatchers>>})", "<<.LabelMatchers>>}[2m]))", 1)
+        make_harness(scripted(reply()), rules=text, settings=ReadingSettings(look_back_seconds=look_back_seconds))
+        warning = (
+            "rules[0] (rules.yaml:3): its query looks over 120 s, but Prometheus tells the times of samples for 60 s"
+        )
+        assert (warning in caplog.text) is is_warned
+        assert caplog.text.count("its query looks over") == is_warned
