@@ -131,6 +131,15 @@ def test_a_crash_while_the_number_of_shards_changes_loses_nothing(before: int, a
     assert sum(document.count(b'"namespace"') for document in current) == len(memory.by_target)
 
 
+@pytest.mark.parametrize("decided", [(1000.0, 2000.0), (2000.0, 1000.0)])
+def test_of_two_memories_of_a_target_the_later_one_counts(decided: tuple[float, float]) -> None:
+    """A process that ends while the number of shards changes leaves a target in two of them."""
+    store = ProcessMemoryStore()
+    for shard, time in enumerate(decided):
+        store.save("chat", memories(1, decided=time), shard, len(decided), urgent=True)
+    assert TargetMemories(store).load("chat", len(decided), math.inf) == memories(1, decided=2000.0)
+
+
 OF_MANY = base64.b64encode(encode_shard("chat", Memory(), 10**9)).decode()
 """A shard that somebody has written, and that claims to be one of more shards than are possible."""
 

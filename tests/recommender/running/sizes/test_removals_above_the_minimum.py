@@ -34,6 +34,22 @@ def test_two_removals_keep_the_minimum_even_if_the_size_is_shown_late() -> None:
     assert harness.is_usable("n1") or harness.is_usable("n2")
 
 
+@pytest.mark.parametrize(("after_seconds", "is_deleted"), [(100, False), (130, True)])
+def test_a_size_that_stays_the_same_after_a_deletion_is_believed_after_two_minutes(
+    after_seconds: int, *, is_deleted: bool
+) -> None:
+    """It may be shown late, or the group may have grown again."""
+    harness = ProviderHarness()
+    harness.group.answers |= {"min_size": 1, "target_size": 2}
+    harness.resize(1, "n1", known=2)
+    harness.later(after_seconds)
+    harness.group.machines.append("x:///3")
+    harness.resize(1, "n2", known=2)
+    harness.later(10)
+    assert harness.group.changes == [("delete", ["n1"]), ("delete", ["n2"])][: 1 + is_deleted]
+    assert harness.is_usable("n2") is not is_deleted
+
+
 def test_a_deletion_by_this_process_is_counted_once() -> None:
     harness = ProviderHarness()
     harness.api.lingers = True
@@ -61,6 +77,8 @@ def test_a_deletion_by_this_process_is_counted_once() -> None:
             id="some-do-not-run",
         ),
         pytest.param([ProviderInstance(f"x:///{number}") for number in (1, 2, 3)], True, id="enough-run"),
+        pytest.param([ProviderInstance(f"n{number}") for number in (1, 2, 3)], True, id="listed-by-names"),
+        pytest.param([], True, id="none-is-listed"),
     ],
 )
 def test_machines_that_are_not_running_do_not_count_towards_the_minimum(
