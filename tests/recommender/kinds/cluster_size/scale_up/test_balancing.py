@@ -73,6 +73,14 @@ def test_labels_by_which_clouds_distinguish_zones_and_pools_are_ignored(label: s
     assert not difference(template(labels={label: "use1-az1"}), template())
 
 
+@pytest.mark.parametrize(("cpu", "is_alike"), [("3800m", True), ("3799m", False)])
+def test_allocatable_amounts_of_similar_nodes_differ_by_a_twentieth_of_the_larger_one(
+    cpu: str, *, is_alike: bool
+) -> None:
+    one, other = (template("4", "16Gi", allocatable={"cpu": each, "memory": "15Gi"}) for each in ("4", cpu))
+    assert (not difference(one, other)) is (not difference(other, one)) is is_alike
+
+
 def test_a_resource_that_one_node_lacks_is_reported() -> None:
     one, other = template(extended={"nvidia.com/gpu": "1"}), template()
     expected = "only one of them has capacity nvidia.com/gpu"
