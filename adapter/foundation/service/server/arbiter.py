@@ -92,10 +92,19 @@ class ServerArbiter(Arbiter):
         self._restarts = Backoff(1.0, LONGEST_RESTART_WAIT, jitter_ratio=0.0)
 
     def init_signals(self) -> None:
-        """Handle the signals that end the process, and a worker's exit. SIGHUP is ignored: files are polled."""
+        """Handle the signals that end the process, and a worker's exit.
+
+        SIGHUP is ignored, since files are polled, unless the process runs in a terminal, whose end it then means.
+        """
+        # nohup lets a process outlive its terminal, by ignoring the signal.
+        ends_with_terminal = os.isatty(0) and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
         super().init_signals()
-        for name in ("HUP", "TTIN", "TTOU", "USR1", "USR2", "WINCH"):
+        for name in ("TTIN", "TTOU", "USR1", "USR2", "WINCH", *(() if ends_with_terminal else ("HUP",))):
             signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_IGN)
+
+    def handle_hup(self) -> NoReturn:
+        """SIGHUP: shut down without the delay, since the terminal is closed."""
+        self.handle_int()
 
     def handle_int(self) -> NoReturn:
         """SIGINT: shut down without the delay, since a person is waiting."""

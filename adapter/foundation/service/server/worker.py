@@ -59,9 +59,10 @@ class TidewatchWorker(AdvancingWorker):
         super().init_process()
 
     def init_signals(self) -> None:
-        """Handle gunicorn's signals except SIGINT, which a terminal also sends to the arbiter."""
+        """Handle gunicorn's signals except SIGINT and SIGHUP, which a terminal also sends to the arbiter."""
         super().init_signals()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
 
     # In the poller thread
 

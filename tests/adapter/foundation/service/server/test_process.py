@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from gunicorn.arbiter import Arbiter
 
 from adapter.foundation.service.server.arbiter import ServerArbiter
 from adapter.foundation.service.server.worker_exits import SIGNALS
+from demo.machine.processes import ManagedProcess
 from tests.adapter.foundation.service.servers import (
     PATIENCE,
     Certificates,
@@ -26,9 +31,13 @@ from tests.adapter.foundation.service.servers import (
     read_head,
     running_server,
     send_head,
+    settings_of,
     wait_for_plain,
 )
 from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def test_a_port_in_use_is_one_line_and_exit_1(tmp_path: Path, certificates: Certificates) -> None:
@@ -124,6 +133,52 @@ def test_callbacks_at_the_start_of_a_shutdown_delay_neither_requests_nor_the_exi
 def test_sigint_skips_the_delay(tmp_path: Path, certificates: Certificates) -> None:
     with running_server(tmp_path, certificates, shutdown_delay_seconds=3600) as server:
         assert ended_with(server, signal.SIGINT) == 0
+
+
+_IN_A_TERMINAL = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, getattr(signal, sys.argv[2]))
+os.open(sys.argv[1], os.O_RDWR)  # The first process of a session gets the terminal that it opens as its own.
+os.execv(sys.executable, [sys.executable, "-m", *sys.argv[3:]])
+"""
+
+
+@contextlib.contextmanager
+def server_in_a_terminal(folder: Path, certificates: Certificates, at_hangup: str) -> Iterator[tuple[Server, int]]:
+    """Start a server in a terminal of its own, and yield it with the descriptor that closes the terminal."""
+    settings = json.dumps(settings_of(certificates, shutdown_delay_seconds=3600))
+    screen, terminal = os.openpty()
+    log = folder / "server.log"
+    command = [sys.executable, "-c", _IN_A_TERMINAL, os.ttyname(terminal), at_hangup]
+    with log.open("wb") as out, os.fdopen(terminal) as stdin:
+        started = subprocess.Popen(
+            [*command, "tests.adapter.foundation.service.example_server", settings],
+            stdin=stdin, stdout=out, stderr=out, start_new_session=True,
+        )  # fmt: skip
+    with ManagedProcess("example-server", started, log) as process:
+        process.wait_until(lambda: " serving address=" in log.read_text(), PATIENCE)
+        yield Server(process, certificates), screen
+        process.kill()
+
+
+def test_a_server_ends_in_order_and_without_the_delay_when_its_terminal_is_closed(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    with server_in_a_terminal(tmp_path, certificates, "SIG_DFL") as (server, screen):
+        os.close(screen)
+        assert server.process.wait(PATIENCE) == 0
+    assert "the worker died" not in server.log
+    assert server.log.endswith(" ended\n")
+
+
+def test_a_server_that_nohup_has_started_stays_when_its_terminal_is_closed(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    with server_in_a_terminal(tmp_path, certificates, "SIG_IGN") as (server, screen), server.connect() as sock:
+        before = get(sock)[1]["pid"]
+        os.close(screen)
+        os.killpg(server.process.pid, signal.SIGHUP)
+        assert get(sock)[1]["pid"] == before
 
 
 def test_a_second_signal_skips_the_rest_of_the_delay_and_a_third_the_drain(
