@@ -87,9 +87,12 @@ class BadSince:
 
 
 def is_measured(load: ResourceLoad) -> NDArray[np.bool_]:
-    """Return which nodes have windows from metrics. If one window can be served, all of them can."""
+    """Return which nodes have windows from metrics. If one window can be served, all of them can.
+
+    An estimate is not taken from any window.
+    """
     served: NDArray[np.bool_] = load.taken_from[_FIRST_WINDOW] >= 0
-    return served & ~load.is_estimated
+    return served
 
 
 def _for_nodes(history: ResourceHistory | None, rows: NDArray[np.intp]) -> ResourceHistory:

@@ -53,13 +53,14 @@ def test_the_peak_of_the_last_hour_has_its_own_limit() -> None:
     assert found["node-1"].startswith("cpu 5m average 74 percent and")
 
 
-@pytest.mark.parametrize("use", ["requests", "limits"])
+@pytest.mark.parametrize(("use", "request_cpus", "limit_cpus"), [("requests", "2", "4"), ("limits", "1", "2")])
 def test_an_average_of_five_minutes_contains_more_of_a_recent_pod_than_one_of_fifteen(
-    use: Literal["requests", "limits"],
+    use: Literal["requests", "limits"], request_cpus: str, limit_cpus: str
 ) -> None:
-    # Half of the CPUs are requested, and used for all but a second of the five minutes.
+    # Half of the CPUs count for the pod, and are used for all but a second of the five minutes.
     measured = loads({"a": 0.5 * 299 / 300})
-    recent = pods_by_place([a_pod("one", asks=resources("2", limit="2"), bound_at=END - 299.0)])
+    asked = resources(request_cpus, limit=limit_cpus)
+    recent = pods_by_place([a_pod("one", asks=asked, bound_at=END - 299.0)])
     columns = ColumnsBuilder(SchedulingSettings(), predicted).build((a_node("a"),), recent, measured, END)
     settings, busy = FilterSettings(use=use), NodesSnapshot(columns, measured, "metrics")
     assert failed_nodes(busy, pending(400), ["a"], settings, {UsageName.CPU_5M: 0.61}) == {}
@@ -134,8 +135,17 @@ def test_only_the_measured_load_counts_for_resources_that_pods_cannot_request() 
 
 
 @pytest.mark.parametrize("names", [[], ["nobody"], ["nobody", "node-1"]])
-def test_an_unknown_node_is_accepted(names: list[str]) -> None:
-    assert failed_nodes(nodes_snapshot({"cpu": [0.1]}), pending(4), names, CPU_80) == {}
+def test_an_unknown_node_is_accepted_whatever_the_load_of_others(names: list[str]) -> None:
+    failed = failed_nodes(nodes_snapshot({"cpu": [0.1, 0.9]}), pending(4), [*names, "node-2"], CPU_80)
+    assert list(failed) == ["node-2"]
+    assert failed_nodes(nodes_snapshot({"cpu": [0.1, 0.9]}), pending(4), names, CPU_80) == {}
+
+
+def test_a_load_that_reaches_the_limit_exactly_is_not_over_it() -> None:
+    """Of floats, 0.1 + 0.2 is more than 0.3."""
+    busy = nodes_snapshot({"cpu": [0.1]})
+    assert failed_nodes(busy, pending(800), ["node-1"], FilterSettings({CPU: 0.3})) == {}
+    assert failed_nodes(busy, pending(801), ["node-1"], FilterSettings({CPU: 0.3})).keys() == {"node-1"}
 
 
 def test_a_resource_that_is_not_measured_rejects_no_node() -> None:

@@ -85,6 +85,14 @@ def test_a_pod_that_an_estimate_contains_is_not_added_again() -> None:
     assert found.recent_cpu_prediction_milli.tolist() == [400.0, 0.0]
 
 
+def test_the_pods_of_a_node_without_load_are_not_judged_by_the_load_of_another_node() -> None:
+    """A node that has just joined is not in the load yet, and all of its pods are recent."""
+    known = loads({"b": 0.2, "c": 0.2}, taken_from=2, estimated=["c"], assembled_at=END + 20.0)
+    found = columns(known, 150.0, now=END + 30.0)
+    assert found.recent_requests[CPU].tolist() == [200.0, 0.0]
+    assert columns(known, 50.0, now=END + 30.0).recent_cpu_prediction_milli.tolist() == [400.0, 0.0]
+
+
 def test_a_pod_bound_in_the_future_counts_as_just_bound() -> None:
     assert columns(BOTH, -86400.0).recent_requests[CPU].tolist() == [200.0, 0.0]
 

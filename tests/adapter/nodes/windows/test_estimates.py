@@ -148,6 +148,15 @@ def test_the_state_follows_the_list_of_nodes_and_keeps_resources_that_a_refresh_
     assert state.nodes == NODES
 
 
+def test_a_node_that_has_moved_to_another_machine_begins_anew() -> None:
+    state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
+    bad = snapshot_of({"b": 0.5, "c": 0.5}, END + 30)
+    moved = state.after_refresh(bad, HALF, moved={"a"})
+    assert np.array_equal(moved.of(CPU), [END + 30, NAN, NAN], equal_nan=True)
+    assert np.isnan(moved.resources[CPU].measured_per_requested).tolist() == [True, False, False]
+    assert np.isnan(moved.resources[CPU].spread[0, AVG]).tolist() == [True, False, False]
+
+
 def test_each_node_is_estimated_by_its_own_history_if_the_list_of_nodes_differs() -> None:
     """Nodes may be added and removed between a refresh and the snapshot that is made of it."""
     state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
