@@ -272,6 +272,14 @@ def test_only_one_explanation_at_a_time_waits_for_the_first_look_ups() -> None:
     assert (waited, waits) == (["shop"], ["shop", "lab"])
 
 
+def test_an_explanation_is_only_given_to_get() -> None:
+    made, served = explanations(FakeAuthorizer({"get custom pods/rps"}))
+    with pytest.raises(ApiError, match="use GET") as refused:
+        made.get(Request("POST", "/debug/explain", "metric=rps&namespace=shop"))
+    assert refused.value.code == 405
+    assert not served.explained
+
+
 def test_a_failed_explanation_does_not_block_the_next() -> None:
     class Broken(FakeReadings):
         def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:

@@ -271,6 +271,9 @@ class TestFailures:
         server.readings.answers[all_pods(RPS)] = answer()
         server.readings.answers[AskedExternal(QUEUE, "shop", EVERYTHING)] = rows()
         assert ": there is no sample for it in Prometheus (more: tidew" in failure(server.get(target))[2]
+        server.readings.answers[all_pods(RPS)] = answer(("web-0", 1))
+        server.readings.answers[AskedExternal(QUEUE, "shop", EVERYTHING)] = rows(({}, 1.0))
+        assert server.get(target).status == 200
 
     def test_an_internal_error_is_500_and_logged_once_with_the_same_id(
         self, server: Server, target: str, caplog: pytest.LogCaptureFixture

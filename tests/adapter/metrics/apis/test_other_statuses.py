@@ -88,8 +88,9 @@ def test_a_path_of_another_form_is_404(server: Server, path: str, there: int) ->
 
 
 @pytest.mark.parametrize("given", ["metadata.name=web-0", "metadata.namespace=other", "metadata.name!=x", "="])
-def test_a_field_selector_for_an_external_metric_is_400(server: Server, given: str) -> None:
-    found = server.get(f"{SHOP_QUEUE}?fieldSelector={given.replace('=', '%3D')}")
+@pytest.mark.parametrize("path", [SHOP_QUEUE, PODS_RPS], ids=["external", "custom"])
+def test_a_field_selector_that_selects_no_metric_is_400(server: Server, path: str, given: str) -> None:
+    found = server.get(f"{path}?fieldSelector={given.replace('=', '%3D')}")
     assert (found.status, b"cannot be met" in found.body) == (400, True)
 
 

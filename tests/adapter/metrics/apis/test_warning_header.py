@@ -66,6 +66,8 @@ def test_headers_for_any_warnings_are_well_formed_few_and_short(warnings: list[s
 def test_excess_warnings_are_counted_and_long_ones_are_cut() -> None:
     texts = [read(header) for header in warning_headers([f"number {number}" for number in range(20)], "")]
     assert texts == [*(f"number {number}" for number in range(7)), "13 further warnings are left out"]
+    as_many_as_fit = [f"number {number}" for number in range(MOST_WARNINGS)]
+    assert [read(header) for header in warning_headers(as_many_as_fit, "")] == as_many_as_fit
     (long,) = warning_headers(["x" * 300], "")
     assert read(long) == "x" * 237 + "..."
 

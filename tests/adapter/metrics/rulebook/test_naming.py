@@ -50,6 +50,8 @@ def test_metric_names_come_from_matches_and_as(matches: str, as_: str, series: s
         ("$01", "(a)", "a", ""),
         ("$0", "(a)b", "ab", "ab"),
         ("$10", "(a)", "a", ""),
+        ("x$2", "(a)", "a", "x"),
+        ("$n²", "(?P<n>a)", "a", "a²"),
         ("$999999999", "(a)", "a", ""),
         ("$12345678901", "(a)", "a", ""),
         ("$nobody.", "(a)", "a", "."),

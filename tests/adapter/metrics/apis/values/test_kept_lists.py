@@ -15,7 +15,9 @@ from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
 from tests.adapter.metrics.apis.fakes import (
     AT,
+    DEPLOYMENTS,
     AskedExternal,
+    AskedObjects,
     AskedUsage,
     FakeReadings,
     Server,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from tests.adapter.metrics.apis.fakes import Answer, Asked
 
 CUSTOM, EXTERNAL = custom_metric("http_requests"), external_metric("queue")
+OF_DEPLOYMENTS = custom_metric("http_requests", DEPLOYMENTS)
 USAGE = "/apis/metrics.k8s.io/v1beta1"
 TABLE = ("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
 Make: TypeAlias = "Callable[[int, float], Answer]"
@@ -119,3 +122,41 @@ def test_a_table_is_kept_beside_the_list(name: str) -> None:
     assert whole.body != table.body
     assert lists.get(FROM_ITEMS, 2.0).body is whole.body
     assert lists.get(FROM_ITEMS, 2.0, TABLE).body is table.body
+
+
+class Alike(FakeReadings):
+    """Readings with equal values for all questions of an API, as while nothing is used."""
+
+    def _answer(self, asked: Asked) -> Answer:
+        name = {AskedObjects: "custom", AskedExternal: "external", AskedUsage: "pods"}[type(asked)]
+        return LISTS[name][2](FROM_ITEMS, 1.0)
+
+
+OF_PODS, QUEUE = LISTS["custom"][0], LISTS["external"][0]
+OLD_TABLE = (TABLE[0], TABLE[1].removesuffix("v1") + "v1beta1")
+QUESTIONS = {
+    "the version": (OF_PODS, OF_PODS.replace("v1beta2", "v1beta1")),
+    "the namespace": (OF_PODS, OF_PODS.replace("shop", "other")),
+    "the kind": (OF_PODS, OF_PODS.replace("pods", "deployments.apps")),
+    "the metric": (OF_PODS, OF_PODS.replace("http_requests", "errors")),
+    "the selector of the metric": (OF_PODS, f"{OF_PODS}?metricLabelSelector=code%3D500"),
+    "the external metric": (QUEUE, QUEUE.replace("queue", "lag")),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), QUESTIONS.values(), ids=QUESTIONS)
+def test_equal_values_under_another_question_have_bytes_of_their_own(one: str, other: str) -> None:
+    served = Catalogue(metrics=(CUSTOM, custom_metric("errors"), OF_DEPLOYMENTS, EXTERNAL, external_metric("lag")))
+    server = Server(Alike(served))
+    first, second = server.get(one), server.get(other)
+    assert (first.status, second.status) == (200, 200)
+    assert second.body == Server(Alike(served)).get(other).body
+    assert second.body != first.body
+
+
+@pytest.mark.parametrize(("query", "header"), [("", OLD_TABLE), ("?includeObject=None", TABLE)])
+def test_tables_of_equal_values_differ_by_version_and_included_objects(query: str, header: tuple[str, str]) -> None:
+    server = Server(Alike(Catalogue(resource=resource_rules("cpu", "memory"))))
+    first, second = server.get(LISTS["pods"][0], TABLE), server.get(f"{LISTS['pods'][0]}{query}", header)
+    assert (first.status, second.status) == (200, 200)
+    assert second.body != first.body

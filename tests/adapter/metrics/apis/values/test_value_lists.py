@@ -67,6 +67,13 @@ def test_an_empty_answer_is_an_empty_list(version: str) -> None:
         ),
         ("!queue", {"matchExpressions": [{"key": "queue", "operator": "DoesNotExist"}]}),
         ("queue!=a", {"matchExpressions": [{"key": "queue", "operator": "NotIn", "values": ["a"]}]}),
+        (
+            "queue!=a,verb=GET",
+            {
+                "matchLabels": {"verb": "GET"},
+                "matchExpressions": [{"key": "queue", "operator": "NotIn", "values": ["a"]}],
+            },
+        ),
     ],
 )
 def test_the_metric_selector_is_echoed_as_a_label_selector(selector: str, said: dict[str, object]) -> None:
