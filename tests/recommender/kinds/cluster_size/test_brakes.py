@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from adapter.foundation.cluster.values.state import ClusterState
@@ -11,7 +13,7 @@ from recommender.decisions.targets.target_situation import Situation
 from recommender.kinds.cluster_size.future.predicted_pods import FuturePods
 from recommender.kinds.cluster_size.group_sizes import GroupSizes, SizeContext
 from recommender.kinds.cluster_size.known_cluster import KnownCluster
-from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, Removal
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, FailedMachine, GroupSize, Removal
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
@@ -81,6 +83,19 @@ def test_removals_postponed_by_a_brake_do_not_count_as_savings_and_state_the_rea
     assert [removal.is_due for removal in found.removals] == [True, False, False]
     assert "maxStep" in found.removals[1].reason
     assert found.saved_per_hour == 2.0
+
+
+def test_machines_and_nodes_share_a_step_of_which_those_that_wait_take_nothing() -> None:
+    waiting = Removal("n9", "a", 0.1, "unneeded for 5 s", 5.0, is_due=False)
+    failed = (FailedMachine("x:///1", "a", "no quota", waits="it is locked"), FailedMachine("x:///2", "a", "no quota"))
+    given = answer(9, 9, 2)
+    given = replace(given, removals=(waiting, *given.removals), failed_machines=failed)
+    found = sized(given, Brakes(max_step=MaxStep(replicas=2))).answer
+
+    assert [machine.is_due for machine in found.failed_machines] == [False, True]
+    assert [removal.is_due for removal in found.removals] == [False, True, False]
+    assert found.removals[0] == waiting
+    assert found.failed_machines[0].waits == "it is locked"
 
 
 def test_too_many_changes_in_an_hour_keep_the_last_sizes() -> None:

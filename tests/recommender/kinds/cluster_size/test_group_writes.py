@@ -9,7 +9,7 @@ from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import GroupWrites, group_writes, plan_node_removals
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups, ProviderReference
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
-from recommender.outputs.pending_writes import MachineRemoval, NodeRemoval, PendingWrite
+from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, NodeRemoval, PendingWrite
 from tests.recommender.running.sizes.size_harness import GROUP
 
 WORKERS = NodeGroup(
@@ -44,6 +44,15 @@ def test_a_group_is_reduced_by_the_machines_of_its_plan() -> None:
 
 def test_a_growing_group_removes_no_machines() -> None:
     assert writes(6, PLAN).writes == (PendingWrite("nodes", GROUP, 6, 60.0, "why", 4),)
+
+
+@pytest.mark.parametrize(("size", "replicas", "deletes"), [(4, 3, True), (2, 3, True), (6, 6, False)])
+def test_failed_machines_are_deleted_alone_and_only_if_the_group_does_not_grow(
+    size: int, replicas: int, *, deletes: bool
+) -> None:
+    failed = (MachineToDelete("x:///3"),)
+    [write] = writes(size, RemovalPlan((REMOVAL,), failed=failed)).writes
+    assert (write.replicas, write.machines, write.removals) == (replicas, failed if deletes else (), ())
 
 
 @pytest.mark.parametrize(

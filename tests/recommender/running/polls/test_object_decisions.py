@@ -49,19 +49,35 @@ def merged(text: str, **specs: dict[str, Any]) -> Configuration:
     return configuration_with_objects(file, objects).configuration
 
 
-def test_a_series_of_the_file_takes_precedence_over_an_object_for_the_same_target() -> None:
-    scaled = entry("each", "outputs: [scale]", kind=PREDICTIVE)
-    plan = plan_of(merged(whole(scaled, top=TOP), web=linear(outputs=["scale"])))
-    load = Observed(LoadInput(Prediction(PredictedLoad(2.0, 4.0, NOW + 60), "linear", "")), NOW)
+LOAD: Final = Observed(LoadInput(Prediction(PredictedLoad(200.0, 400.0, NOW + 60), "linear", "")), NOW)
+
+
+def actions(configuration: Configuration, *names: str) -> dict[str, tuple[TargetAction, str | None]]:
+    """Return what happens to WEB, and its owner, by recommendation, if these ones have a series for it."""
     inputs = Inputs(
         ClusterState(nodes=Observed((), NOW), autoscalers={"shop": Observed((), NOW)}),
         targets={WEB: Observed(TargetState(1), NOW)},
-        loads={"each": {WEB: load}},
+        loads={name: {WEB: LOAD} for name in names},
     )
-    decisions = PollDecisions(Memories(ProcessMemoryStore()), Clock())
-    found = {one.name: one.decisions[0].record.targets[0] for one in decisions.decide(plan, inputs, NOW)}
-    assert found["each"].action is TargetAction.SCALE
-    assert (found["shop/web"].action, found["shop/web"].owner) == (TargetAction.REFUSED, "recommendation each")
+    decisions = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decide(plan_of(configuration), inputs, NOW)
+    outcomes = {one.name: one.decisions[0].record.targets[0] for one in decisions}
+    return {name: (outcome.action, outcome.owner) for name, outcome in outcomes.items()}
+
+
+def test_a_series_of_the_file_takes_precedence_over_an_object_for_the_same_target() -> None:
+    scaled = entry("each", "outputs: [scale]", kind=PREDICTIVE)
+    assert actions(merged(whole(scaled, top=TOP), web=linear(outputs=["scale"])), "each") == {
+        "each": (TargetAction.SCALE, None),
+        "shop/web": (TargetAction.REFUSED, "recommendation each"),
+    }
+
+
+def test_a_series_of_an_older_object_takes_precedence_over_that_of_a_newer_one() -> None:
+    scaled = {**each(5), "outputs": ["scale"]}
+    assert actions(merged(whole(top=TOP), first=scaled, second=scaled), "shop/first", "shop/second") == {
+        "shop/first": (TargetAction.SCALE, None),
+        "shop/second": (TargetAction.REFUSED, "recommendation shop/first"),
+    }
 
 
 def test_a_changed_object_cancels_only_its_own_decision_and_a_changed_file_cancels_all() -> None:
