@@ -12,6 +12,7 @@ from adapter.nodes.exporters.claims import exporter_text
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ADVANCE, BUSY, CPUS, IDLE, NEWEST, PART_LABEL, RATIO, RESETS
 from adapter.nodes.queries.scrape_intervals import from_times
+from adapter.nodes.windows.grid import repeated_seconds
 from adapter.nodes.windows.node_rows import SeriesRows
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ _LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.9, 1.1
 """Bounds of the usual sum of a CPU's modes, which should be one second per second; outside them, modes are missing."""
 _JITTER_BELOW, _JITTER_ABOVE = -0.02, 1.1
 """Values outside 0..1 but within these bounds result from late scrapes, and count as 0 or 1."""
-_UNKNOWN_HOLD_SECONDS = 90.0
 _NOT_OF_A_ROW: Final = frozenset({PART_LABEL, "__name__"})
 
 Labels: TypeAlias = "frozenset[tuple[str, str]]"
@@ -169,9 +169,13 @@ def _without_jitter(values: Floats) -> Floats:
 
 def _without_repeats(values: Floats, times: Floats, newest: Floats, scrape_seconds: Floats) -> Floats:
     """Return the values with NaN at steps that only repeat an old sample, because more than one scrape has failed."""
-    hold = np.where(np.isnan(scrape_seconds), _UNKNOWN_HOLD_SECONDS, 2 * scrape_seconds)
     step = times[1] - times[0] if len(times) > 1 else 0.0
-    return np.where(times[None, :] - newest > np.maximum(hold, step)[:, None], np.nan, values)
+    hold = repeated_seconds(scrape_seconds, step)
+    # A failed scrape ends the samples of its target, but not yet the rates over them.
+    seen = np.fmax.accumulate(newest, axis=1)
+    # Before the first sample of a row, rates are of samples before the piece. A row may show no samples at all.
+    seen = np.where(np.isnan(seen) & ~np.isnan(seen[:, -1:]), -np.inf, seen)
+    return np.where(times[None, :] - seen > hold[:, None], np.nan, values)
 
 
 def _begins(resets: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adapter.nodes.model.arrays import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
-from adapter.nodes.windows.grid import column_times, join, not_after, regrid
+from adapter.nodes.windows.grid import column_times, join, not_after, regrid, repeated_seconds, without_repeats
 from adapter.nodes.windows.node_rows import grid_of_series
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def join_piece(
     known = mapped.nodes
     found = grid_of_series(rows, mapped.node_of, resource, piece.step_seconds, piece.last, known)
     if older is not None:
-        found = join(older, found) if piece.last >= older.end else join(found, older)
+        found = _without_repeats(join(older, found) if piece.last >= older.end else join(found, older))
     found = regrid(found, known) if mapped.are_nodes_known else _without_vanished(found)
     return _counted_from_first_sight(found, rows, mapped)
 
@@ -90,6 +90,15 @@ def without_nodes(grid: SampleGrid, moved: Container[str]) -> SampleGrid:
     """Return the grid without any sample of these nodes."""
     others = tuple(name for name in grid.nodes if name not in moved)
     return regrid(regrid(grid, others), grid.nodes)
+
+
+def _without_repeats(grid: SampleGrid) -> SampleGrid:
+    """Return the grid without steps at which rates only repeat a sample of an earlier piece.
+
+    They are dropped before a newer sample comes, after which nothing would show that they are repetitions.
+    """
+    hold = repeated_seconds(grid.scrape_seconds, grid.step_seconds)
+    return replace(grid, values=without_repeats(grid.values, column_times(grid), grid.newest, hold))
 
 
 def _without_vanished(grid: SampleGrid) -> SampleGrid:

@@ -17,6 +17,8 @@ MARGIN_SECONDS: Final = 120
 """Time kept beyond the longest window of samples: two steps for late samples, and the sample before the window that is
 still in force at its start if a node is scraped less often than once a step."""
 
+_UNKNOWN_HOLD_SECONDS: Final = 90.0
+
 
 def kept_columns(step_seconds: int) -> int:
     """Return how many columns of a grid are worth keeping."""
@@ -112,6 +114,12 @@ def join(older: SampleGrid, newer: SampleGrid) -> SampleGrid:
         advancing=np.fmax(older.advancing, newer.advancing),
         reset_at=np.fmax(older.reset_at, newer.reset_at),
     )
+
+
+def repeated_seconds(scrape_seconds: Floats, step_seconds: float) -> Floats:
+    """Return for how long a sample may be repeated, in seconds: one scrape may fail. An interval may be NaN."""
+    hold = np.where(np.isnan(scrape_seconds), _UNKNOWN_HOLD_SECONDS, 2 * scrape_seconds)
+    return np.asarray(np.maximum(hold, step_seconds))
 
 
 def without_repeats(values: Floats, times: Floats, newest: Floats, hold_seconds: Floats) -> Floats:

@@ -97,6 +97,16 @@ def test_a_sample_is_repeated_for_one_failed_scrape_and_not_longer() -> None:
     assert rows.newest[0] == 1514
 
 
+def test_a_rate_that_outlasts_failed_scrapes_counts_no_longer_than_a_sample() -> None:
+    """A failed scrape ends the samples of its target at once, but not the rates over them."""
+    rates = (series("idle", 0.9, 0.8, 0.8, 0.8), series("busy", 0.1, 0.2, 0.2, 0.2))
+    after, before = series("newest", 1499, None, None, None), series("newest", None, None, None, 1544)
+    assert cpu(*rates, after).values[0] == pytest.approx([0.1, 0.2, math.nan, math.nan], nan_ok=True)
+    assert cpu(*rates, before).values[0] == pytest.approx([math.nan, math.nan, math.nan, 0.2], nan_ok=True)
+    # Where a store has the results of rules alone, nothing is known of samples.
+    assert cpu(*rates).values[0] == pytest.approx([0.1, 0.2, 0.2, 0.2])
+
+
 @pytest.mark.parametrize(
     ("resource", "values", "expected"),
     [

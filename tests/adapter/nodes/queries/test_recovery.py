@@ -87,6 +87,21 @@ def test_a_remote_write_that_is_always_behind_leaves_no_gap() -> None:
     assert {int(np.isnan(grid.values).sum()) for grid in samples.grids.values()} == {5}
 
 
+@pytest.mark.parametrize("first", [0, 300], ids=["asked as it passes", "asked at once"])
+def test_rates_that_outlast_failed_scrapes_are_no_samples(first: int) -> None:
+    """If another exporter is scraped rarely, rates are over minutes, and last as long after the last sample."""
+    prometheus = Scripted()
+    prometheus.loads = {"a": 0.5, "b": 0.5}
+    prometheus.lost = {"b": range(int(START) + 30, int(START) + 210)}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples = None
+    for seconds in range(first, 331, int(INTERVAL)):
+        samples = refresher.refresh(START + seconds, samples, None).samples
+    assert samples is not None
+    # The last sample is in force for one more scrape; the steps from 60 to 195 have none.
+    assert {tuple(np.isnan(grid.values).sum(axis=1)) for grid in samples.grids.values()} == {(0, 10)}
+
+
 @pytest.mark.parametrize(
     ("queries", "counted"),
     [
