@@ -196,4 +196,5 @@ def _opened_if_regular(path: str, flags: int, largest_bytes: int) -> int:
 
 
 def _too_large(path: str, largest_bytes: int) -> OSError:
-    return OSError(errno.EFBIG, f"the file is larger than {largest_bytes >> 20} MiB", path)
+    limit = f"{largest_bytes >> 20} MiB" if largest_bytes >= 1 << 20 else f"{largest_bytes >> 10} KiB"
+    return OSError(errno.EFBIG, f"the file is larger than {limit}", path)

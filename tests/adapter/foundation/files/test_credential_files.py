@@ -95,6 +95,13 @@ def test_a_token_that_does_not_fit_into_a_header_is_refused_and_not_shown(tmp_pa
     assert not content or content not in str(raised.value)
 
 
+def test_a_file_too_large_for_a_token_is_refused_with_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(b"x" * ((64 << 10) + 1))
+    with pytest.raises(OSError, match="the file is larger than 64 KiB"):
+        token_of(path)
+
+
 def test_a_metric_shows_whether_the_newest_version_is_refused(tmp_path: Path) -> None:
     registry, path = new_registry("1"), tmp_path / "token"
     path.write_text("first")
