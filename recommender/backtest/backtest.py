@@ -151,7 +151,7 @@ def _notes(trace: RecordedLoad, history: LoadHistory, options: BacktestOptions, 
     """Yield what the user should know about the trace and the options."""
     settings = options.settings
     if trace.repeated:
-        yield f"{trace.repeated:,} rows share their time with another row: their mean is used"
+        yield f"rows that share their time with another row count by their mean: {trace.repeated:,}"
     kept = settings.history_seconds
     # `--last 14d` has a step at both ends.
     if history.span_seconds - history.step_seconds > kept:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.objects.grouping import group_values
+from adapter.foundation.reports.counts import agreeing
 from recommender.decisions.calculation import Calculate, Calculation, InputMissingError
 from recommender.decisions.loop import Decided, Decision, decide
 from recommender.decisions.memory import Memory
@@ -92,7 +93,9 @@ def listed_targets(
     remembered = {target: ended[target] for target in kept[:max_targets]}
     reasons = dict(sorted((found | missing).items(), key=lambda item: _place(item[0])))
     if len(series) > max_targets:
-        left_out = f"{len(series) - max_targets} of {len(series)} targets are left out: forEach.max is {max_targets}"
+        number = len(series) - max_targets
+        are = agreeing(number, "is", "are")
+        left_out = f"{number} of {len(series)} targets {are} left out: forEach.max is {max_targets}"
         return ListedTargets(reasons, remembered, left_out, is_error=True)
     return ListedTargets(reasons, remembered, "" if reasons else "the query of the load has no series")
 

@@ -63,7 +63,7 @@ def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
     counts = ", ".join(
         f"{summary.counts[status]} {status.value}" for status in WORST_FIRST if summary.counts.get(status)
     )
-    return first.name, summary.worst.value, value, f"{len(group)} target{'' if len(group) == 1 else 's'}: {counts}"
+    return first.name, summary.worst.value, value, f"{count_of(len(group), 'target')}: {counts}"
 
 
 def _value_of_targets(group: Sequence[Record]) -> str:

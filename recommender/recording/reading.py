@@ -10,7 +10,7 @@ import msgspec
 
 from adapter.foundation.files.file_contents import is_folder, opened_regular
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
-from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.recording.event_forms import (
     EVENTS,
     NO_NODE,
@@ -230,7 +230,10 @@ class _Reader:
         notes = [*further_notes, *self._notes]
         asks = [any(kind.resources.requests.get(name) for name in (CPU, MEMORY)) for kind in self._pod_kinds]
         if unknown := sum(not asks[pod.kind] for pod in pods):
-            notes.append(f"Without requests for CPU and memory, {unknown} of {len(pods)} pods take no room.")
+            notes.append(
+                f"Without requests for CPU and memory, {unknown} of {count_of(len(pods), 'pod')} "
+                f"{agreeing(unknown, 'takes', 'take')} no room."
+            )
         if others:
             notes.append(
                 f"Claims, host ports, spread constraints and affinity to other pods, which {count_of(others, 'pod')} "

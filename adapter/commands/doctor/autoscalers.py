@@ -82,12 +82,14 @@ def judge_hpas(hpas: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) ->
         rest = len(failing) - MOST_HPAS
         more = f", {rest} of them not shown" if rest > 0 else ""
         harms = " or ".join(sorted({problem.harm for _, problem in failing}, reverse=True))
-        yield warning("hpas", f"{len(failing)} of {len(hpas)} HPAs {harms}{more}", "follow the fix of each of them")
+        yield warning(
+            "hpas", f"HPAs that {harms}: {len(failing)} of {len(hpas)}{more}", "follow the fix of each of them"
+        )
     else:
         kinds = ["custom", *(kind.lower() for kind in ("External", "Resource") if kind in sources)]
         shown = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
         targets = "none that uses one fails to scale its target"
-        yield ok("hpas", f"none of {len(hpas)} HPAs lacks a {shown} metric, and {targets}")
+        yield ok("hpas", f"no HPA lacks a {shown} metric, and {targets}; HPAs: {len(hpas)}")
 
 
 def _fix_of(problem: str, namespace: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.counts import agreeing, count_of
 from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues
@@ -171,7 +171,8 @@ def _judge_jobs(jobs: Sequence[Mapping[str, Any]], refused: Sequence[Mapping[str
         return ok("nodes/jobs", message)
     # A job that is refused as a whole has no instance.
     which = f", such as {refused[0]['instance']!r}" if refused[0]["instance"] else ""
-    message += f"; {len(refused)} other series or jobs are refused{which}: {refused[0]['refused']}"
+    others = agreeing(len(refused), "other series or job is", "other series or jobs are")
+    message += f"; {len(refused)} {others} refused{which}: {refused[0]['refused']}"
     return warning("nodes/jobs", message, str(refused[0]["fix"]))
 
 

@@ -14,6 +14,7 @@ from adapter.commands.program import PROGRAM
 from adapter.foundation.exporters.known_metrics import MetricSubject
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
 from adapter.foundation.reports.comments import comment
+from adapter.foundation.reports.counts import agreeing, count_of
 from adapter.foundation.reports.terminal_escaping import printable
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def proposal(
         f"Serve them with `{PROGRAM} serve --config {folder / RULES_FILE}` and the same --prometheus flags.",
     )
     files = {RULES_FILE: rules_text(header, rules, unused)}
-    lines = [f"{folder / RULES_FILE}: {len(rules)} rule{'' if len(rules) == 1 else 's'}"]
+    lines = [f"{folder / RULES_FILE}: {count_of(len(rules), 'rule')}"]
     lines += [f"  {_served_name(rule)}: {value_text(rule)}" for rule in rules]
     for each in shown:
         name = names[each.workload]
@@ -61,8 +62,10 @@ def proposal(
         workload = each.workload
         lines.append(f"{folder / name}: {workload.kind} {workload.namespace}/{workload.name} by {metric}")
     if len(scalable) > len(shown):
+        more = len(scalable) - len(shown)
         lines.append(
-            f"{len(scalable) - len(shown)} more workloads have such metrics; {MOST_EXAMPLES} are shown as examples"
+            f"{count_of(more, 'more workload')} {agreeing(more, 'has', 'have')} such metrics; "
+            f"{MOST_EXAMPLES} are shown as examples"
         )
     lines += [f"not served: {unused_text(each)}" for each in unused]
     return ProposedFiles(files, tuple(map(printable, lines)))

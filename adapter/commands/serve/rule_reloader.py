@@ -172,7 +172,7 @@ def log_findings(rulebook: Rulebook) -> None:
         _log.log(logging.ERROR if finding.severity is Severity.ERROR else logging.WARNING, "%s", finding, extra=about)
     left_out = len(rulebook.findings) - MOST_LOGGED
     if left_out > 0:
-        _log.error("%d further findings are not logged: run `%s check` to see all of them", left_out, PROGRAM)
+        _log.error("further findings that are not logged: %d; run `%s check` to see all of them", left_out, PROGRAM)
 
 
 def _log_broken(finding: Finding, *, goes_on: bool) -> None:

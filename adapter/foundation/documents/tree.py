@@ -261,7 +261,7 @@ def problem_lines(problems: Sequence[object]) -> list[str]:
     if len(lines) <= MOST_LINES:
         return lines
     shown = lines[: MOST_LINES - 1]
-    return [*shown, f"… and {len(lines) - len(shown)} more problems: correct these first"]
+    return [*shown, f"… and {len(lines) - len(shown)} more: correct these first"]
 
 
 def shorten(text: str, limit: int = 60) -> str:

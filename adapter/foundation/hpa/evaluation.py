@@ -90,7 +90,7 @@ def _into_range(spec: HPASpec, current: int, history: HpaHistory, now: float) ->
     """Return the decision for a number below minimum or above maximum; metrics and behaviour are ignored."""
     above = current > spec.max_replicas
     desired = spec.max_replicas if above else spec.min_replicas
-    message = f"{current} replicas are {'above maxReplicas' if above else 'below minReplicas'} {desired}"
+    message = f"the size {current} is {'above maxReplicas' if above else 'below minReplicas'} {desired}"
     return HpaDecision(
         current=current,
         desired=desired,
@@ -104,7 +104,11 @@ def _into_range(spec: HPASpec, current: int, history: HpaHistory, now: float) ->
 
 def _metrics_failed(current: int, proposals: tuple[Proposal, ...], history: HpaHistory) -> HpaDecision:
     failed = [proposal for proposal in proposals if proposal.replicas is None]
-    message = f"{len(failed)} of {len(proposals)} metrics failed, first {failed[0].metric.name}: {failed[0].detail}"
+    first, detail = failed[0].metric.name, failed[0].detail
+    if len(proposals) == 1:
+        message = f"the metric {first} failed: {detail}"
+    else:
+        message = f"{len(failed)} of {len(proposals)} metrics failed, first {first}: {detail}"
     decision = _decision_to_stay(current, _failure_reason(failed[0].metric), message, history)
     return replace(decision, proposals=proposals, steps=(*map(_metric_step, proposals), *decision.steps))
 
@@ -179,4 +183,4 @@ def _message(current: int, desired: int, wanted: int, proposals: tuple[Proposal,
         cause = "all metrics are below their targets"
     else:
         cause = f"{kind} is near its target"
-    return f"{current} -> {desired} replicas: {cause} ({asking.detail})"
+    return f"replicas {current} -> {desired}: {cause} ({asking.detail})"

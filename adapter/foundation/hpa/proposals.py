@@ -131,13 +131,15 @@ def _from_totals(
         total = total_for_average_value(series) if isinstance(metric, ExternalMetric) else series[0]
         found = average_value_replicas(workload.status_replicas, total, target.milli, spec.tolerances)
         quotient = f"ceil({milli_quantity(total)} / {milli_quantity(target.milli)})"
-        detail = f"{quotient}, unless within tolerance of {workload.status_replicas} replicas"
+        detail = f"{quotient}, unless within tolerance of the size {workload.status_replicas}"
         return Proposal(metric, found.replicas, f"{detail}; average {milli_quantity(found.average_milli)}")
     total = total_for_value(series)
     shown = f"{milli_quantity(total)} / {milli_quantity(target.milli)}"
     ready = _ready(workload, total, target, spec)
     replicas = value_replicas(workload.spec_replicas, ready, total, target.milli, spec.tolerances)
-    return Proposal(metric, replicas, f"{shown} x {ready} ready pods, unless within tolerance")
+    return Proposal(
+        metric, replicas, f"{shown} x {ready} ready {'pod' if ready == 1 else 'pods'}, unless within tolerance"
+    )
 
 
 def _ready(workload: HpaWorkload, total: int, target: Value, spec: HPASpec) -> int:

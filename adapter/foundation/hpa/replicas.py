@@ -91,13 +91,16 @@ def _replicas(
         ready = sum(pod.state is PodState.READY for pod in pods)
         within = tolerances.hold(usage.ratio)
         replicas = current if within else whole_replicas(usage.ratio * ready)
-        detail = f"ratio {usage.ratio:.4g}" + (" is within tolerance" if within else f" x {ready} ready pods")
+        pods_text = f"{ready} ready {'pod' if ready == 1 else 'pods'}"
+        detail = f"ratio {usage.ratio:.4g}" + (" is within tolerance" if within else f" x {pods_text}")
         return PodsProposal(replicas, usage.average, usage.utilization, detail)
     assumed = _with_assumed_usage(pods, usage.ratio, full_usage)
     counted = [*sampled, *assumed]
     assumed_ratio = measure(counted).ratio
     replicas = _replicas_with_assumptions(current, usage.ratio, assumed_ratio, len(counted), tolerances)
-    detail = f"ratio {usage.ratio:.4g}, {assumed_ratio:.4g} with {len(assumed)} pods assumed, {len(counted)} pods"
+    detail = (
+        f"ratio {usage.ratio:.4g}, {assumed_ratio:.4g} with usage assumed for {len(assumed)} of {len(counted)} pods"
+    )
     return PodsProposal(replicas, usage.average, usage.utilization, detail)
 
 

@@ -13,6 +13,11 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def agreeing(number: float, singular: str, plural: str) -> str:
+    """Return the form of a word that agrees with a number, such as `has` with 1 and `have` with 2."""
+    return singular if number == 1 else plural
+
+
 def first_names(names: Iterable[str], most: int = MOST_NAMES) -> str:
     """Return the first names, and how many others there are."""
     names = tuple(names)

@@ -233,7 +233,7 @@ class FileObjects:
                 if kind not in known:
                     group = kind.group or "the core group"
                     reason = (
-                        f"{len(entries)} objects of kind {kind.kind} in {group} are left out: the kind is not known"
+                        f"objects of kind {kind.kind} in {group} are left out ({len(entries)}): the kind is not known"
                     )
                     yield FileProblem(path, None, f"{reason}, add its CustomResourceDefinition to the folder")
 

@@ -109,7 +109,7 @@ def steps_of(requesters: list[Requester], now: float) -> Iterator[ExplanationSte
         detail = f"{requester.name} asked last {max(0.0, now - requester.last):.0f} s ago, {times}"
         yield ExplanationStep("asked", Outcome.OK, detail)
     if len(requesters) > MOST_SHOWN:
-        yield ExplanationStep("asked", Outcome.INFO, f"and {len(requesters) - MOST_SHOWN} others before")
+        yield ExplanationStep("asked", Outcome.INFO, f"and {len(requesters) - MOST_SHOWN} more before")
     if not requesters:
         yield ExplanationStep(
             "asked", Outcome.INFO, "no caller has asked this process for it, as far back as it remembers"

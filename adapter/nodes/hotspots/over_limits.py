@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.foundation.reports.counts import agreeing
 from adapter.nodes.model.loads import AVG, WINDOW_NAMES, LoadResource
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _over(
         window = WINDOW_NAMES[max(0, int(load.taken_from[0, row]))]
         side = "over" if ratio > limit else "not yet long enough below"
         text = f"{resource} {window} average {ratio * 100:.0f}% {side} the limit {limit * 100:.0f}%"
-        yield resource, f"{text} for {rounds} refreshes", rounds
+        yield resource, f"{text} for {rounds} {agreeing(rounds, 'refresh', 'refreshes')}", rounds
 
 
 def _conditions(node: ClusterNode) -> list[str]:

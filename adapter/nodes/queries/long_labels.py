@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from adapter.foundation.reports.counts import agreeing
 from adapter.nodes.exporters.claims import SOURCE_LABELS, Source, source_of, source_text
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.queries.expressions import ACCOUNTED_RULE, BASES, IDENTITY_LABELS, RULES, selector
@@ -79,7 +80,8 @@ def long_answer_series(left_out: Mapping[LoadResource, int]) -> tuple[UnmappedSe
             {},
             (resource,),
             f"Let the expression for {resource} in `queries` aggregate by (instance), or select the right exporters.",
-            f"{series} series in the answer for {resource} have more than {MOST_LABEL_BYTES:,} bytes of labels each.",
+            f"{series} series in the answer for {resource} {agreeing(series, 'has', 'have')} more than "
+            f"{MOST_LABEL_BYTES:,} bytes of labels.",
         )
         for resource, series in left_out.items()
         if series

@@ -6,7 +6,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.counts import first_names
+from adapter.foundation.reports.counts import count_of, first_names
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.nodes.exporters.claims import Source, source_of, source_text
 
@@ -164,7 +164,7 @@ class RefreshReports:
 
 
 def _job_text(job: MeasuringJob) -> str:
-    counts = ", ".join(f"{resource} of {nodes} nodes" for resource, nodes in job.nodes.items())
+    counts = ", ".join(f"{resource} of {count_of(nodes, 'node')}" for resource, nodes in job.nodes.items())
     return f"{source_text(job.labels)} ({counts})"
 
 

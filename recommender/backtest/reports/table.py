@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.backtest.replayed_policies import AUTO, HEADROOM
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult
@@ -152,8 +153,8 @@ def _legend(report: BacktestReport) -> Iterator[str]:
             )
         if policy.fits.failed:
             yield printable(
-                f"{policy.name}: {policy.fits.failed} fits failed, and the last good parameters stayed in use; "
-                f"the last failure: {policy.fits.last_failure}"
+                f"{policy.name}: {count_of(policy.fits.failed, 'fit')} failed, and the last good parameters stayed in "
+                f"use; the last failure: {policy.fits.last_failure}"
             )
     yield from map(printable, report.notes)
 

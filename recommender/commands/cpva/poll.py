@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.commands.vertical.cluster_sizes import ConfirmedCounts, nodes_and_cores
 from recommender.commands.vertical.polls import PollError
@@ -48,7 +49,7 @@ class CpvaPoll:
         wanted = container_sizes(size.nodes, size.cores, self._config.current())
         if wanted == self._written:
             return "unchanged"
-        about = f"{size.nodes} nodes, {size.cores} cores"
+        about = f"{count_of(size.nodes, 'node')}, {count_of(size.cores, 'core')}"
         if self._settings.dry_run:
             _log.info("%s (%s): %s; nothing is written", self._settings.target, about, sizes_text(wanted))
             outcome = "dry_run"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.options.cluster_checks import unreviewed_line
+from adapter.foundation.reports.counts import first_names
 from adapter.foundation.reports.definitions import DefinedKind, keys_of_schema
 from adapter.foundation.reports.lines import Line, ok
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
@@ -73,6 +74,4 @@ def _resource(right: RoleRule) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:_SHOWN_NAMES])
-    more = f" and {len(names) - _SHOWN_NAMES} others" if len(names) > _SHOWN_NAMES else ""
-    return f" {shown}{more}" if names else ""
+    return f" {first_names(names, _SHOWN_NAMES)}" if names else ""

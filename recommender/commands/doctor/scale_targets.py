@@ -118,9 +118,9 @@ def _tolerance(autoscaler: Autoscaler, replicas: int) -> Line:
     highest = _farthest(replicas, autoscaler.scale_up_tolerance_ratio, 1)
     lowest = _farthest(replicas, autoscaler.scale_down_tolerance_ratio, -1)
     if highest == lowest:
-        return ok(name, f"at {replicas} replicas, the HPA follows a change of one replica")
+        return ok(name, f"at the size {replicas}, the HPA follows a change of one replica")
     fix = "set behavior.scaleUp.tolerance and behavior.scaleDown.tolerance to 0 (Kubernetes 1.35), or use output scale"
-    return warning(name, f"at {replicas} replicas, the HPA ignores recommendations from {lowest} to {highest}", fix)
+    return warning(name, f"at the size {replicas}, the HPA ignores recommendations from {lowest} to {highest}", fix)
 
 
 def _farthest(replicas: int, ratio: float | None, direction: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.objects.quantities import quantity_of
-from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.counts import agreeing, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -127,8 +127,9 @@ def addon_draft(found: SizedAddon, name: str) -> Draft:
 
 def nodes_draft(label: str, labelled: int, nodes: int, name: str) -> Draft:
     """Return the entry for the size of the cluster, which is reported and never written."""
+    some = f"{labelled} of {count_of(nodes, 'node')}"
     notes = (
-        f"Node groups by the label {label}, which {labelled} of {nodes} nodes have.",
+        f"Node groups by the label {label}, which {some} {agreeing(labelled, 'has', 'have')}.",
         "It only reports: the autoscaler of the cloud stays in charge.",
         "Write min and max of your groups, which default to 0 and 1000.",
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.exporters.held_series import held_metrics, recognise_each
 from adapter.foundation.exporters.known_metrics import RATE_WINDOW, KnownMetric, MetricSubject, SeriesType
 from adapter.foundation.exporters.table import KNOWN
+from adapter.foundation.reports.counts import agreeing, count_of
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.init.addons import addons_of, node_group_label
 from recommender.commands.init.cluster_reading import documents_of_files, documents_of_server
@@ -78,7 +79,9 @@ def look_around(client: Prometheus, files: Path | None, cluster_client: Kubernet
         if load not in known
     ]
     if len(known) > MOST_LOADS:
-        unused.append(f"{len(known) - MOST_LOADS} more workloads have such metrics; those with the most pods are here.")
+        more = len(known) - MOST_LOADS
+        have = agreeing(more, "has", "have")
+        unused.append(f"{count_of(more, 'more workload')} {have} such metrics; those with the most pods are here.")
         largest = sorted(known, key=lambda load: -load.pods)[:MOST_LOADS]
         known = [load for load in known if load in largest]
     return Surroundings(cluster, tuple(known), tuple(unused), read)

@@ -6,6 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import agreeing, count_of
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from recommender.decisions.record import Record, Status, TargetAction, TargetReference
 from recommender.outputs.scale_results import ScaleResult
@@ -84,7 +85,8 @@ class PollState:
             self._failure = "; ".join(reasons)
             has_enough = self._count_failure(is_failure=bool(reasons))
         if has_enough:
-            self._give_up(f"{self._failures} consecutive polls have failed: {self._failure}")
+            polls = f"{count_of(self._failures, 'consecutive poll')} {agreeing(self._failures, 'has', 'have')} failed"
+            self._give_up(f"{polls}: {self._failure}")
 
     def _count_failure(self, *, is_failure: bool) -> bool:
         """Count a poll; return whether so many have failed that the process ends."""

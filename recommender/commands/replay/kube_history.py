@@ -11,7 +11,7 @@ from adapter.foundation.cluster.values.pods import ClusterPod, ControllerReferen
 from adapter.foundation.cluster.values.state import ClusterNode, Taint
 from adapter.foundation.objects.pod_requests import CPU, DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES, MEMORY, PodResources
 from adapter.foundation.objects.quantities import Quantity
-from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.recording.recording import RecordedNode, RecordedPod, Recording, RecordingError
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ def _pods(state: KubeState, kinds: _PodKinds) -> Iterator[RecordedPod]:
 def _notes(state: KubeState, keys: Mapping[str, str]) -> Iterator[str]:
     unknown = sum(pod not in state.requests for pod in state.pods)
     if unknown:
-        yield f"Without requests in the series, {unknown} of {len(state.pods)} pods take no room."
+        pods = f"{count_of(len(state.pods), 'pod')} {agreeing(unknown, 'takes', 'take')}"
+        yield f"Without requests in the series, {unknown} of {pods} no room."
     if not any(key in keys for labels in state.node_labels.values() for key in labels):
         yield (
             "kube_node_labels has none of the labels that the node groups select: start kube-state-metrics with "

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.resources.oom_kills import peaks_after_kills
 from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
 from recommender.kinds.resources.sizing import SizingOptions, savings_key, size_records
@@ -65,7 +66,7 @@ def read_sizes(
     gone = {row.workload for row in owned.values()} - {owned[pod].workload for pod in history.running if pod in owned}
     missing = history.facts.missing
     if gone:
-        missing += (f"left out, as they have no running pod now: {len(gone)} workloads of the history",)
+        missing += (f"left out, as they have no running pod now: {count_of(len(gone), 'workload')} of the history",)
     pods: dict[SizedWorkload, set[str]] = {}
     for pod, row in chosen.items():
         pods.setdefault(row.workload, set()).add(pod.pod)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.amount_texts import amount_text
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.texts.columns import columns, wrap_lines
 from recommender.decisions.texts.times import rfc3339
@@ -37,7 +38,7 @@ def _lines(sizes: Sizes, width: int | None) -> Iterator[str]:
     for record in notes[:_MOST_NOTES]:
         yield from wrap_lines(printable(f"{record.workload} {record.container}: {record.message}"), width, "")
     if len(notes) > _MOST_NOTES:
-        yield f"and {len(notes) - _MOST_NOTES} more notes: -o json has all of them"
+        yield f"and {count_of(len(notes) - _MOST_NOTES, 'more note')}: -o json has all of them"
     for text in sizes.missing:
         yield from wrap_lines(printable(f"note: {text}"), width, "")
 
@@ -59,7 +60,7 @@ def _summary(sizes: Sizes) -> str:
         memory = sum((record.memory and record.memory.saves) or 0 for record in sizes.records)
         saved = f"; together they save {_amount(CPU, cpu)} of CPU and {_amount(MEMORY, memory)} of memory"
     return (
-        f"{sized} of {containers} containers sized from {days:.3g} days until {rfc3339(sizes.window.end)} "
+        f"{sized} of {count_of(containers, 'container')} sized from {days:.3g} days until {rfc3339(sizes.window.end)} "
         f"(percentile {percentile}, margin {settings.margin_ratio * 100:g}%){saved}."
     )
 

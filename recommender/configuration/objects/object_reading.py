@@ -12,6 +12,7 @@ from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, S
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.promql.quoting import go_quoted, label_in_query
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
+from adapter.foundation.reports.counts import count_of
 from recommender.configuration.entry import Shared, read_entry
 from recommender.configuration.needs import needs_of_one
 from recommender.configuration.objects.object_settings import KIND, RecommendationObjectSettings, TargetKind
@@ -244,7 +245,7 @@ class _SpecTree:
         """Return the text of at most five problems, each with its path and fix, and the number of the others."""
         found = [f"{self._paths[each.line]}: {self._message_with_path(each.message)}: {each.fix}" for each in problems]
         rest = len(found) - _MOST_PROBLEMS
-        return "; ".join([*found[:_MOST_PROBLEMS], *([f"and {rest} more problems"] if rest > 0 else [])])
+        return "; ".join([*found[:_MOST_PROBLEMS], *([f"and {count_of(rest, 'more problem')}"] if rest > 0 else [])])
 
     def _message_with_path(self, message: str) -> str:
         """Return a message in which references to other lines are replaced by paths."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.decisions.constraints.pauses import active_pauses, stops
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep
 from recommender.decisions.texts.times import rfc3339
@@ -67,7 +68,8 @@ def apply_brakes(value: V, brakes: Brakes, situation: Situation) -> V:
         value = value.within_step(brakes.max_step, situation)
     limit, changes = brakes.max_changes_per_hour, situation.changes
     if limit is not None and len(changes) >= limit and value.would_change(situation):
-        sentence = f"{value.kept_text(situation)}: {len(changes)} changes in the last hour, and {limit} are allowed"
+        made, allowed = count_of(len(changes), "change"), f"{limit} {agreeing(limit, 'is', 'are')} allowed"
+        sentence = f"{value.kept_text(situation)}: {made} in the last hour, and {allowed}"
         until = rfc3339(changes[len(changes) - limit] + HOUR_SECONDS) if limit else "the limit is raised"
         value = value.stopped(ChangeStop(MAX_CHANGES, sentence, until=until), situation)
     pauses = active_pauses(brakes, situation.targets, situation.now)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.predictive.choice.auto import PlayedChoices, choice_limits, configured_capacity
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.options import DEFAULT_OPTIONS
@@ -254,7 +255,7 @@ def _record_text(record: ModelRecord) -> str:
 def _measures_text(measures: Measures) -> str:
     return (
         f"{measures.replica_hours:.0f} replica-hours, short for {measures.tau_under_percent:.2g}% of the time,"
-        f" {measures.changes} changes"
+        f" {count_of(measures.changes, 'change')}"
     )
 
 

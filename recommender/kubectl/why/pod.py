@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.counts import agreeing, count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.time.timestamps import seconds_of
 from recommender.kubectl.reader import NotRead, Reader, object_path
@@ -102,7 +102,7 @@ def _size_sentences(item: Mapping[str, Any], pod: str) -> Iterator[str]:
     for group in found["node_groups"]:
         if group["name"] not in found["groups"]:
             reason = f": {group['reason']}" if group["reason"] else ""
-            yield f"{group['name']}: {group['current']} nodes, {group['recommended']} recommended{reason}"
+            yield f"{group['name']}: {count_of(group['current'], 'node')}, {group['recommended']} recommended{reason}"
 
 
 def _scheduled_report(reader: Reader, pod: Mapping[str, Any], now: float) -> Report:
@@ -162,7 +162,9 @@ def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dic
         except FORM_ERRORS as error:
             lacking.append(f"pods/{metric}: {of_another_form(CUSTOM, error)}")
     if len(served) > _MOST_METRICS:
-        lacking.append(f"{len(served) - _MOST_METRICS} of {len(served)} custom metrics of pods were not asked for")
+        unasked = len(served) - _MOST_METRICS
+        were = agreeing(unasked, "was", "were")
+        lacking.append(f"{unasked} of {len(served)} custom metrics of pods {were} not asked for")
     return values, lacking
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.reports.counts import count_of
 from recommender.configuration.objects.admission import QUOTA_EXCEEDED
 from recommender.configuration.objects.definition import REFUSED
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
@@ -38,7 +39,7 @@ def decided_status(
     # The first of several may be about the recommendation as a whole, such as that it has too many targets.
     single = records[0] if records[0].each is None and len(records) == 1 else None
     worst = worst_first((record for record in records if record.targets), MOST_TARGETS)
-    message = single.message if single else summary.example or f"{len(records)} targets"
+    message = single.message if single else summary.example or count_of(len(records), "target")
     status = summary.worst
     has_value = any(record.has_value for record in records)
     content: dict[str, Any] = {

@@ -80,7 +80,7 @@ def test_a_list_warns_about_a_pod_that_is_left_out(caller: Caller) -> None:
     answer = caller.get(path, (("User-Agent", "kubectl/v1.36.0"),), WEB)
     assert answer.values == {"web-1": Decimal(5)}
     (warning,) = answer.warnings
-    assert re.match("1 of 3 objects have no value and are left out, such as 'web-0': .* differ in path", warning)
+    assert re.match("1 of 3 objects has no value and is left out, such as 'web-0': .* differ in path", warning)
 
 
 @pytest.mark.parametrize("path", [f"{CUSTOM}/v1beta2/namespaces/shop/pods/%2A", f"{EXTERNAL}/namespaces/shop"])

@@ -252,7 +252,7 @@ def test_a_metric_without_a_value_is_reported_with_exit_status_1(web: Plugin) ->
     assert answered.status == 1
     assert message in answered.document["missing"][0]
     assert answered.document["next"]["reason"] == "FailedGetPodsMetric"
-    assert "1 of 1 metrics failed" in " ".join(web.why("hpa/web").out.split())
+    assert "the metric connections failed: " in " ".join(web.why("hpa/web").out.split())
 
 
 @pytest.mark.parametrize(

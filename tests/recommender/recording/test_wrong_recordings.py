@@ -119,7 +119,7 @@ def test_pods_without_requests_are_counted_in_a_note(tmp_path: Path) -> None:
         (START + at, [node("n1")], [pod("web", node="n1"), pod("idle", node="n1", cpu="", memory="")]) for at in (0, 60)
     ]
     write(tmp_path, looks)
-    assert read_recording(tmp_path).notes == ("Without requests for CPU and memory, 1 of 2 pods take no room.",)
+    assert read_recording(tmp_path).notes == ("Without requests for CPU and memory, 1 of 2 pods takes no room.",)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def completed_workloads(
         if record.priority_class and not record.is_priority_stated and record.priority_class not in known
     )
     return workloads, tuple(
-        f"{count} workloads name the PriorityClass {name}, which is not known: their pods count with the priority "
+        f"workloads name the PriorityClass {name}, which is not known ({count}): their pods count with the priority "
         f"{default}"
         for name, count in sorted(missing.items())
     )

@@ -77,4 +77,4 @@ def pod_problems(problems: Collection[str]) -> tuple[str, ...]:
     """Return one sentence with the number of pods that are left out and the first reasons; nothing if none are."""
     if not problems:
         return ()
-    return (f"{len(problems)} pods cannot be used and are left out; the first: {next(iter(problems))}",)
+    return (f"pods that cannot be used are left out ({len(problems)}); the first: {next(iter(problems))}",)

@@ -147,7 +147,7 @@ def unconfirmed_text(running: RunningWatch) -> tuple[str, ...]:
 
 
 def _left_out(number: int, running: RunningWatch) -> str:
-    return f"{number} {running.reflector.resource.qualified} cannot be read and are left out: the log names them"
+    return f"{running.reflector.resource.qualified} that cannot be read are left out ({number}): the log names them"
 
 
 def _observation(running: RunningWatch, value: Callable[[], V]) -> Observed[V]:

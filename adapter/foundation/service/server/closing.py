@@ -170,7 +170,7 @@ class ClosingWorker(AnsweringWorker):
         self._threads.shut_down()
         self.app.context.stop()
         if self._in_request:
-            _log.warning("%d requests did not finish in time and are abandoned", self._in_request)
+            _log.warning("requests that did not finish in time and are abandoned: %d", self._in_request)
         if self._in_request or self.app.context.tasks.are_running():
             # Exit here, because the interpreter would wait for threads of requests, which are past every deadline, and
             # would take away modules that threads of tasks still use.

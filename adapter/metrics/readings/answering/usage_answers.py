@@ -19,6 +19,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Protocol, cast
 
 from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answer_warnings import unreadable_warnings
 from adapter.metrics.readings.answering.ended_containers import EndedContainers
@@ -75,7 +76,7 @@ class _Failures:
         """Yield each different failure once, with the namespaces that it affects."""
         for number, (message, namespaces) in enumerate(self._namespaces.items()):
             if number == _MOST_WARNINGS:
-                yield f"{len(self._namespaces) - number} more kinds of failures"
+                yield f"{count_of(len(self._namespaces) - number, 'more kind')} of failures"
                 return
             first, others = namespaces[0], len(namespaces) - 1
             more = f" and {others} more" if others else ""

@@ -78,7 +78,7 @@ def replan(scheduler: QueryScheduler, current: Callable[[Metric], Metric | None]
         # The numbers of rules have changed.
         state.outcomes.last_success = state.planner.last_successes()
     if refused:
-        _log.info("%d requests are no longer answered; the first: %s", len(refused), refused[0])
+        _log.info("requests that are no longer answered: %d; the first: %s", len(refused), refused[0])
 
 
 def rule_troubles(state: AskingState, pace: Pace) -> list[Trouble]:

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final, cast
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.counts import agreeing, count_of
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
@@ -157,7 +157,7 @@ class AnswerSteps:
             except ReadingError as error:
                 self._progress.note("values", Outcome.NO, f"{name} is left out: {error.public_message}")
         if more := left_out[_MOST_LOOKED_INTO:]:
-            self._progress.note("values", Outcome.NO, f"{len(more)} more are left out")
+            self._progress.note("values", Outcome.NO, f"{len(more)} more {agreeing(len(more), 'is', 'are')} left out")
 
     def _seen_of(self, metrics: Iterable[Metric]) -> Iterable[str]:
         """Return the objects that these metrics' samples name, if there is no other source of objects."""

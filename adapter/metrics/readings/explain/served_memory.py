@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome, Question
@@ -83,7 +84,7 @@ class ServedMemory:
             return
         now = self.clock.monotonic()
         last = min(now - entry.arrivals.last for entry in entries)
-        text = f"{len(entries)} different request{'' if len(entries) == 1 else 's'}, the last {last:.0f} s ago"
+        text = f"{count_of(len(entries), 'different request')}, the last {last:.0f} s ago"
         yield ExplanationStep("memory", Outcome.INFO, text)
         for query in {entry.scope.query for entry in entries}:
             yield self._of_query(query)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import fits_milli_units
-from adapter.foundation.reports.counts import count_of, first_names
+from adapter.foundation.reports.counts import agreeing, count_of, first_names
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import BEYOND_MILLI_UNITS
@@ -80,12 +80,13 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
     """Yield the reasons why rows of an external metric are not served as values."""
     bad = [as_series(row.labels) for row in rows if not math.isfinite(row.value)]
     if bad:
-        text = f"{len(bad)} of {len(rows)} series have no finite value: {first_names(bad, _MOST_NAMED)}"
+        text = f"{len(bad)} of {len(rows)} series {_have(len(bad))} no finite value: {first_names(bad, _MOST_NAMED)}"
         yield ExplanationStep("values", Outcome.NO, text)
     large = [as_series(row.labels) for row in rows if math.isfinite(row.value) and not fits_milli_units(row.value)]
     if large:
         examples = first_names(large, _MOST_NAMED)
-        text = f"{len(large)} of {len(rows)} series are too large, as {BEYOND_MILLI_UNITS}: {examples}"
+        are = agreeing(len(large), "is", "are")
+        text = f"{len(large)} of {len(rows)} series {are} too large, as {BEYOND_MILLI_UNITS}: {examples}"
         yield ExplanationStep("values", Outcome.NO, text)
     if note:
         yield ExplanationStep("values", Outcome.NO, note)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import fits_milli_units
+from adapter.foundation.reports.counts import agreeing
 from adapter.metrics.readings.errors import AmbiguousSamplesError, PartialAnswerError, UnanswerableSelectorError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.samples.object_reading import FOREIGN_REPAIR, Dropped, Evaluation
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 3
 _PART = 500
 
-LEFT_OUT = "a sum without them would be too low"
+LEFT_OUT = "a sum of the others would be too low"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,21 +220,22 @@ class ExternalReading:
         twins = [row for row in rows if id(row) in flawed.twins]
         if twins:
             reason = (
-                f"{len(twins)} series have the same labels as another ({_first_series(twins)}): a sum would count "
-                "them twice"
+                f"{len(twins)} series {agreeing(len(twins), 'has', 'have')} the same labels as another "
+                f"({_first_series(twins)}): a sum would count them twice"
             )
             return Failure(
                 AmbiguousSamplesError, f"{reason}; query a server that merges its replicas, or aggregate them"
             )
         histograms = [row for row in rows if id(row) in flawed.histograms]
         if histograms:
-            reason = (
-                f"{len(histograms)} of {len(rows)} series have no value ({_first_series(histograms)}), and {LEFT_OUT}"
-            )
+            have = agreeing(len(histograms), "has", "have")
+            which = _first_series(histograms)
+            reason = f"{len(histograms)} of {len(rows)} series {have} no value ({which}), and {LEFT_OUT}"
             return Failure(PartialAnswerError, f"{reason}: {HISTOGRAMS}")
         late = [row for row in rows if id(row) in flawed.late]
         if late and len(late) < len(rows):
-            reason = f"{len(late)} of {len(rows)} series are left out, and {LEFT_OUT}: {OF_ANOTHER_TIME}"
+            reason = f"{len(late)} of {len(rows)} series {agreeing(len(late), 'is', 'are')} left out, and {LEFT_OUT}: "
+            reason += OF_ANOTHER_TIME
             return Failure(PartialAnswerError, reason)
         return None
 
@@ -257,7 +259,8 @@ class ExternalReading:
 
 def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
     return (
-        f"{len(others)} series carry another namespace, {label}={others[0].labels[label]!r} instead of {namespace!r}: "
+        f"{len(others)} series {agreeing(len(others), 'carries', 'carry')} another namespace, "
+        f"{label}={others[0].labels[label]!r} instead of {namespace!r}: "
         f"{FOREIGN_REPAIR}"
     )
 
@@ -267,11 +270,13 @@ def _unusable(rows: Sequence[Row]) -> Failure:
     large = [row for row in rows if math.isfinite(row.value) and not fits_milli_units(row.value)]
     if large:
         shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in large[:_SHOWN_ROWS])
-        reason = f"{len(large)} of {len(rows)} series are too large ({shown}): {BEYOND_MILLI_UNITS}"
+        are = agreeing(len(large), "is", "are")
+        reason = f"{len(large)} of {len(rows)} series {are} too large ({shown}): {BEYOND_MILLI_UNITS}"
         return Failure(PartialAnswerError, f"{reason}; divide them in the rule's metricsQuery")
     bad = [row for row in rows if not math.isfinite(row.value)]
     shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
-    reason = f"{len(bad)} of {len(rows)} series have no finite value ({shown}): {LEFT_OUT}"
+    have = agreeing(len(bad), "has", "have")
+    reason = f"{len(bad)} of {len(rows)} series {have} no finite value ({shown}): {LEFT_OUT}"
     return Failure(PartialAnswerError, f"{reason}; aggregate or filter them in the rule's metricsQuery")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import milli_of
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
+from adapter.foundation.reports.counts import agreeing, count_of
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import (
     ForeignNamespaceError,
@@ -242,7 +243,8 @@ def _fresh(
     if not fresh:
         raise SampleTooOldError(_too_old_reason(repr(found[0][0]), ages[0], age, limit))
     dropped = len(found) - len(fresh)
-    return fresh, (f"{dropped} of {len(found)} objects are left out: their samples are older than {limit:g} s",)
+    are = agreeing(dropped, "is", "are")
+    return fresh, (f"{dropped} of {len(found)} objects {are} left out: the samples are older than {limit:g} s",)
 
 
 def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
@@ -270,5 +272,6 @@ def _left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str,
     lacking = [name for name in names if name in faults and faults[name].error is not None]
     if not lacking:
         return ()
-    which = f"{len(lacking)} of {len(names)} objects have no value and are left out, such as {lacking[0]!r}"
+    what = agreeing(len(lacking), "has no value and is left out", "have no value and are left out")
+    which = f"{len(lacking)} of {count_of(len(names), 'object')} {what}, such as {lacking[0]!r}"
     return (f"{which}: {faults[lacking[0]].reason}",)

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.tree import did_you_mean
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, Kept, names
 from recommender.kinds.cluster_size.expanders.price import keep_cheapest
 from recommender.kinds.cluster_size.expanders.priorities import highest_priority
@@ -56,7 +57,9 @@ def least_waste(options: Sequence[ExpansionOption], _context: ExpanderContext) -
 def most_pods(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
     """Keep the options that hold the most pods (`expander/mostpods`)."""
     most = max((len(option.estimate.pods) for option in options), default=0)
-    return Kept(tuple(option for option in options if len(option.estimate.pods) == most), f"{most} pods, the most")
+    return Kept(
+        tuple(option for option in options if len(option.estimate.pods) == most), f"{count_of(most, 'pod')}, the most"
+    )
 
 
 def least_nodes(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
@@ -64,7 +67,8 @@ def least_nodes(options: Sequence[ExpansionOption], _context: ExpanderContext) -
     counted = [option for option in options if option.estimate.node_count > 0]
     least = min((option.estimate.node_count for option in counted), default=0)
     return Kept(
-        tuple(option for option in counted if option.estimate.node_count == least), f"{least} nodes, the fewest"
+        tuple(option for option in counted if option.estimate.node_count == least),
+        f"{count_of(least, 'node')}, the fewest",
     )
 
 

@@ -17,6 +17,7 @@ from adapter.foundation.cluster.values.state import JsonObject, ObjectKind, Obse
 from adapter.foundation.objects.decoders import convert
 from adapter.foundation.objects.pod_requests import units_of
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.kinds.cluster_size.node_groups.fields import section, text, whole
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def buffer_chunks(stated: BufferSettings, cluster: ClusterState, pods: Sequence[
         workload = _named_workload(buffer, stated.namespace, cluster.workloads.value)
         target = None if workload is None else workload.replicas
     granted = chunks_asked(replicas, whole(buffer, "spec", "percentage"), target, limits, chunk)
-    detail = f"{replicas} chunks request as much as {len(pods)} future pods"
+    chunks = f"{count_of(replicas, 'chunk')} {agreeing(replicas, 'requests', 'request')}"
+    detail = f"{chunks} as much as {count_of(len(pods), 'future pod')}"
     if granted < replicas:
         detail += f"; the limits of CapacityBuffer {stated.namespace}/{stated.name} allow {granted}"
     return BufferSize(stated, replicas, detail=detail)

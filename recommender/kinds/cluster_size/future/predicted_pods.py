@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.kinds.cluster_size.future.headroom import headroom_at, headroom_pods, placeable
 from recommender.kinds.cluster_size.future.prediction_limits import ForecastBounds, bounds_of
 from recommender.kinds.cluster_size.future.workload_pods import copies, future_pod, pods_by_workload, workload_key
@@ -95,8 +96,9 @@ def future_pods(
     held = placeable((*pods, *predicted.pods), (*situation.nodes, *templates)) if wanted.ratio else ()
     reserve = headroom_pods(wanted.ratio, held)
     notes = [*predicted.notes, *bounds.problems]
-    if predicted.pods:
-        notes.append(f"{len(predicted.pods)} predicted pods count as pending")
+    if number := len(predicted.pods):
+        notes.append(f"{count_of(number, 'predicted pod')} {agreeing(number, 'counts', 'count')} as pending")
     if reserve:
-        notes.append(f"{len(reserve)} pods that reserve capacity count as pending: {wanted.detail}")
+        that = agreeing(len(reserve), "that reserves capacity counts", "that reserve capacity count")
+        notes.append(f"{count_of(len(reserve), 'pod')} {that} as pending: {wanted.detail}")
     return FuturePods((*predicted.pods, *reserve), tuple(notes), predicted.steps)

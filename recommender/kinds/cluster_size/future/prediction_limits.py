@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.kinds.cluster_size.future.resource_quotas import QUOTAS, remaining_quotas
 from recommender.kinds.cluster_size.model.answer import SizeStep
 
@@ -66,7 +67,8 @@ class ForecastBounds:
 
     def _note_cut(self, name: str, prediction: PredictedReplicas, wanted: int, count: int, why: str) -> None:
         detail = (
-            f"{prediction.recommendation} predicts {wanted} pods of {prediction.target}, and {count} are counted: {why}"
+            f"{prediction.recommendation} predicts {count_of(wanted, 'pod')} of {prediction.target}, "
+            f"and {count} {agreeing(count, 'is', 'are')} counted: {why}"
         )
         self.steps.append(SizeStep(f"forecast/{name}", "", count, detail))
 

@@ -66,6 +66,6 @@ def health_problem(unready: int, total: int, allowed: Unready) -> str:
     if unready <= allowed.count or unready <= allowed.ratio * total:
         return ""
     return (
-        f"{unready} of {total} nodes are not ready, more than {allowed.count} and more than {100 * allowed.ratio:g}%: "
-        "check them first"
+        f"nodes that are not ready: {unready} of {total}, more than {allowed.count} and more than "
+        f"{100 * allowed.ratio:g}%: check them first"
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from adapter.foundation.objects.grouping import group_values
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.kinds.cluster_size.health.cluster_health import health_problem
 from recommender.kinds.cluster_size.model.answer import FailedMachine
 from recommender.kinds.cluster_size.requested_sizes import INHERITED_SECONDS
@@ -77,11 +78,11 @@ def failed_machine_notes(machines: Iterable[FailedMachine]) -> Iterator[str]:
     """Yield a sentence for each way in which machines of a group have failed."""
     alike = group_values(((one.group, one.failure, one.waits), one.provider_id) for one in machines)
     for (group, failure, waits), names in sorted(alike.items())[:_MOST_NOTES]:
-        what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more machines"
+        what = names[0] if len(names) == 1 else f"{names[0]} and {count_of(len(names) - 1, 'more machine')}"
         then = f"not deleted: {waits}" if waits else "deleted through the provider"
         yield f"node group {group}: {what}: {failure}; {then}"
     if len(alike) > _MOST_NOTES:
-        yield f"machines have failed in {len(alike) - _MOST_NOTES} more ways: -o json has all of them"
+        yield f"machines have failed in {count_of(len(alike) - _MOST_NOTES, 'more way')}: -o json has all of them"
 
 
 def _failed_machines_of(
@@ -137,7 +138,7 @@ def _too_many(lost: int, nodes: int, settings: ClusterSizeSettings) -> str:
     total = lost + nodes
     if not health_problem(lost, total, settings.unready):
         return ""
-    return f"{lost} of {total} machines are not nodes, which is more than maxUnready allows: find out why"
+    return f"machines that are not nodes: {lost} of {total}, which is more than maxUnready allows: find out why"
 
 
 def _changes(group: NodeGroup, situation: ClusterSituation) -> bool:
@@ -160,5 +161,6 @@ def _limit(group: NodeGroup, room: int, left: int, settings: ClusterSizeSettings
     if room <= 0:
         if group.min_size >= _nodes(group):
             return f"its group has a minimum of {group.min_size}"
-        return f"its group has {_nodes(group)} nodes, and a size of {group.target_size}"
-    return "" if left > 0 else f"at most {settings.scale_down.max_parallelism} nodes are removed at a time"
+        return f"its group has {count_of(_nodes(group), 'node')}, and a size of {group.target_size}"
+    most = settings.scale_down.max_parallelism
+    return "" if left > 0 else f"at most {count_of(most, 'node')} {agreeing(most, 'is', 'are')} removed at a time"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.node_counts import matching_nodes
 from adapter.foundation.cluster.values.state import Taint, Unknown
 from adapter.foundation.objects.grouping import group_values
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.model.groups import (
     MOST_NODES,
     GroupOptions,
@@ -190,7 +191,7 @@ def _greedy_daemon_sets(groups: Iterable[NodeGroup], sources: NodeGroupSources) 
     share = f"{100 * sources.daemon_sets.share_ratio:g}%"
     for daemon_set, places in sorted(found.items()):
         group_name, what = places[0]
-        more = f" and of {len(places) - 1} more groups" if len(places) > 1 else ""
+        more = f" and of {count_of(len(places) - 1, 'more group')}" if len(places) > 1 else ""
         yield (
             f"{daemon_set} is not counted on new nodes: the DaemonSets of its namespace would take {what} of a new "
             f"node of {group_name}{more}, and {share} is allowed: lower its requests, or add its namespace "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.pod_owners import is_same_object
 from adapter.foundation.cluster.values.pods import WORKLOAD_GROUPS
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.scale_down.annotations import SAFE_TO_EVICT, SAFE_TO_EVICT_LOCAL_VOLUMES
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_long_terminating, is_mirror_pod
 from recommender.kinds.cluster_size.scale_down.reasons import BlockingPodReason, duration_of
@@ -131,7 +132,8 @@ class DrainRules:
         if owner.kind in _WITH_REPLICAS and replicas is not None and replicas < least:
             return _blocking_pod(
                 BlockingPodReason.MIN_REPLICAS_REACHED,
-                f"is one of {replicas} replicas of {owner.kind} {owner.name}, and minReplicaCount is {least}",
+                f"is one of {count_of(replicas, 'replica')} of {owner.kind} {owner.name}, and minReplicaCount is "
+                f"{least}",
             )
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.pod_places import PodPlaces
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, duration_of
@@ -100,7 +101,8 @@ def _most_unneeded(situation: ClusterSituation, settings: ScaleDownSettings) -> 
 def _beyond_limit(found: int, most: int | None) -> Unremovable | None:
     if most is None or found < most:
         return None
-    detail = f"{found} other nodes are unneeded already, more than can be removed before this node is evaluated again"
+    others = f"{count_of(found, 'other node')} {agreeing(found, 'is', 'are')} unneeded already"
+    detail = f"{others}, more than can be removed before this node is evaluated again"
     return Unremovable(KeepReason.UNNEEDED_LIMIT_REACHED, detail)
 
 

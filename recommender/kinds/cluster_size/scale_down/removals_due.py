@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.grouping import group_values
-from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.kinds.cluster_size.scale_down.annotations import DELAY_DELETION
 from recommender.kinds.cluster_size.scale_down.cool_down import cool_down
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_long_terminating, is_mirror_pod
@@ -79,8 +79,9 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
         count, first = len(scaled.new_pods), scaled.new_pods[0]
         text = f"{count_of(count, 'pending pod')}, such as {first}, may still need the node"
         return Waiting(WaitReason.YOUNG_PENDING_PODS, text)
-    if scaled.not_looked_at:
-        text = f"{scaled.not_looked_at} pending pods have not been evaluated yet, and may need the node"
+    if count := scaled.not_looked_at:
+        pods = f"{count_of(count, 'pending pod')} {agreeing(count, 'has', 'have')}"
+        text = f"{pods} not been evaluated yet, and may need the node"
         return Waiting(WaitReason.PENDING_PODS_NOT_LOOKED_AT, text)
     return cool_down(situation.memory, settings, situation.now) if situation.waits else None
 
@@ -144,8 +145,9 @@ def _hold_beyond_budgets(
     deleting = nodes_being_deleted(situation)
     most_drained = settings.max_drain_parallelism - _with_pods_to_move(situation, deleting)
     going = set(within_budgets(empty, drained, settings.max_parallelism - len(deleting), most_drained))
+    most = settings.max_parallelism
     text = (
-        f"at most {settings.max_parallelism} nodes are removed at a time, "
+        f"at most {count_of(most, 'node')} {agreeing(most, 'is', 'are')} removed at a time, "
         f"and at most {settings.max_drain_parallelism} of them with pods to move"
     )
     for one in ready:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.expanders.chain import choose
@@ -128,11 +129,11 @@ class Rounds:
 
     def _record(self, number: int, choice: Choice, chosen: str, shares: Mapping[str, int], placed: int) -> None:
         state = self._state
-        pods = "1 pod" if placed == 1 else f"{placed} pods"
+        pods = count_of(placed, "pod")
         for name, count in shares.items():
             state.grow(state.groups[name], count)
             self.used[name] += count
-            nodes = "1 node" if count == 1 else f"{count} nodes"
+            nodes = count_of(count, "node")
             why = choice.reason if name == chosen else f"balanced with {chosen}, because they are similar"
             detail = f"{nodes} for {pods}; {why}" if name == chosen else f"{nodes}; {why}"
             if name == chosen and self._settings.balance_similar_node_groups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.cluster_size.health.cluster_health import NodeReadiness, health_problem, readiness_of
 from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, requests_of
@@ -90,7 +91,8 @@ def sizing_state(situation: ClusterSituation, settings: ClusterSizeSettings, hea
 def _put_right(state: SizingState, group: NodeGroup, request: GroupRequest) -> None:
     lost = group.target_size - request.size
     if lost > 0:
-        detail = f"{lost} of {group.target_size} nodes were requested and did not join in time"
+        nodes = f"{count_of(group.target_size, 'node')} {agreeing(lost, 'was', 'were')}"
+        detail = f"{lost} of {nodes} requested and did not join in time"
         state.increases[group.name] -= lost
         state.steps.append(SizeStep("maxNodeProvisionTime", group.name, request.size, detail))
         state.reasons[group.name] = [f"{detail}, so the size is corrected"]

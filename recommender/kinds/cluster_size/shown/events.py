@@ -40,7 +40,7 @@ def _changed_groups(name: str, before: ClusterSizeAnswer, after: ClusterSizeAnsw
     for group in after.groups:
         last = sizes.get(group.name, group.recommended)
         if group.scalable is not None and not group.is_left_out and last != group.recommended:
-            text = f"recommendation {name}: from {last} to {group.recommended} nodes: {group.reason}"
+            text = f"recommendation {name}: from {last} to {count_of(group.recommended, 'node')}: {group.reason}"
             yield TargetEvent(group.scalable, "RecommendationChanged", text)
 
 
@@ -65,5 +65,7 @@ def _reasons(alike: UnschedulablePods) -> str:
     if alike.reason:
         return alike.reason
     shown = [f"{group}: {reason}" for group, reason in list(alike.groups.items())[:_MOST_GROUPS]]
-    more = f"; and {len(alike.groups) - _MOST_GROUPS} more groups" if len(alike.groups) > _MOST_GROUPS else ""
+    more = (
+        f"; and {count_of(len(alike.groups) - _MOST_GROUPS, 'more group')}" if len(alike.groups) > _MOST_GROUPS else ""
+    )
     return f"{'; '.join(shown)}{more}"

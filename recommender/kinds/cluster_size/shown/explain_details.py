@@ -82,7 +82,7 @@ def _refusals(answer: ClusterSizeAnswer) -> Iterator[str]:
         yield pods_text(pods)
         yield from (GAP + text for text in by_reason((reason, name) for name, reason in groups))
     if len(asked) > MOST_ROWS:
-        yield f"and {len(asked) - MOST_ROWS} more kinds of pods: -o json has all of them"
+        yield f"and {count_of(len(asked) - MOST_ROWS, 'more kind')} of pods: -o json has all of them"
 
 
 def _kept_node_lines(kept: tuple[KeptNode, ...]) -> Iterator[str]:

@@ -135,8 +135,10 @@ def _with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
     cluster = _with_replicas(cluster, workload, assumption.replicas)
     missing = assumption.replicas - len(own)
     if missing == 0:
-        return Assumed(cluster, notes=(f"{_workload_name(workload)} has {assumption.replicas} pods, as it has now",))
-    note = f"{_workload_name(workload)} has {assumption.replicas} pods instead of {len(own)}"
+        return Assumed(
+            cluster, notes=(f"{_workload_name(workload)} has {count_of(assumption.replicas, 'pod')}, as it has now",)
+        )
+    note = f"{_workload_name(workload)} has {count_of(assumption.replicas, 'pod')} instead of {len(own)}"
     if missing > 0:
         return Assumed(cluster, _new_pods(workload, missing, _PURPOSE, own), notes=(note,))
     gone = {id(pod) for pod in _pods_to_remove(own, -missing)}

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.reports.counts import agreeing, count_of
 from recommender.decisions.limits import SizeTrail
 from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS, known_value, replicas_for
@@ -27,7 +28,7 @@ def desired_size(settings: PredictiveSettings, situation: LoadSituation, load: f
         arrivals = upper - load
         detail = (
             f"{slots.free:.6g} free slots on ready pods for {max(0.0, arrivals) + reserve:.6g} connections, "
-            f"{slots.full} full and {slots.without_sample} unknown of {slots.occupied} pods"
+            f"{slots.full} full and {slots.without_sample} unknown of {count_of(slots.occupied, 'pod')}"
         )
         trail.raise_to("connections", pods_for(slots, settings.connections.limit, arrivals, reserve), detail)
     _overshoot(settings, slots, trail)
@@ -120,4 +121,5 @@ def _overshoot(settings: PredictiveSettings, slots: Slots | None, trail: SizeTra
     if settings.overshoot_ratio is None or slots is None or not slots.full:
         return
     raised = min(MOST_REPLICAS, math.ceil(trail.value * (1 + settings.overshoot_ratio) - 1e-9 * trail.value))
-    trail.raise_to("overshoot", raised, f"{100 * settings.overshoot_ratio:.6g}% more: {slots.full} pods are full")
+    full = f"{count_of(slots.full, 'pod')} {agreeing(slots.full, 'is', 'are')} full"
+    trail.raise_to("overshoot", raised, f"{100 * settings.overshoot_ratio:.6g}% more: {full}")

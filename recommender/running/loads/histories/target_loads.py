@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.documents.tree import shorten
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
-from adapter.foundation.reports.counts import first_names
+from adapter.foundation.reports.counts import agreeing, count_of, first_names
 from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.fair_order import in_fair_order
@@ -87,7 +87,7 @@ def loads_of(
         return _check_values({None: samples[0]}, {}, 0, ())
     found, without = _by_target(samples, for_each)
     problems = [
-        f"{len(labels)} series of {query} {reason}, and are left out, such as {first_names(labels, _NAMED)}"
+        f"series of {query} {reason}, and are left out: {len(labels)}, such as {first_names(labels, _NAMED)}"
         for reason, labels in without.items()
     ]
     twice = {
@@ -97,7 +97,8 @@ def loads_of(
     }
     if twice:
         problems.append(
-            f"{len(twice)} targets have several series, and no load: {first_names(map(str, twice), _NAMED)}"
+            f"{count_of(len(twice), 'target')} {agreeing(len(twice), 'has', 'have')} several series, and no load: "
+            f"{first_names(map(str, twice), _NAMED)}"
         )
     by_name = sorted(found, key=lambda target: (target.namespace, target.name))
     present = [target for target in by_name if target in known]

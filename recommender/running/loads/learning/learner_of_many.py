@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.child_errors import ChildError
 from recommender.child_processes.parent import ChildLimits
@@ -152,7 +153,7 @@ class ManyTargetsLearner:
         past = known_past(history, group, self._services.clock.wall())
         terms, shared = terms_of(history, learned, group), dict(learned.shared)
         limits = ChildLimits(seconds=min(LONGEST_CHILD_SECONDS, FIT_SECONDS + _JUDGE_SECONDS * len(group)))
-        on = f" on {len(group)} targets"
+        on = f" on {count_of(len(group), 'target')}"
         verdicts = self._services.compare_models(
             self._log, need, on, verdicts_by_series, terms, state.models, shared, past, limits=limits
         )

@@ -20,7 +20,7 @@ class TestHpas:
         installation.hpa("cpu", "FailedGetResourceMetric", "no metrics from resource metrics API")
         installation.hpa("well", None)
         lines = installation.lines()
-        assert lines["hpas"].message == "1 of 3 HPAs lack a metric"
+        assert lines["hpas"].message == "HPAs that lack a metric: 1 of 3"
         assert "FailedGetPodsMetric: unable to get metric open_connections" in lines["hpa/shop/web"].message
         fix = lines["hpa/shop/web"].fix
         assert "explain METRIC --namespace shop" in fix
@@ -39,7 +39,7 @@ class TestHpas:
         installation.hpa("cpu", reason, metrics=both, current=[{"type": ""}, {"type": "External"}])
         installation.hpa("new", None, metrics=both)
         lines = installation.lines()
-        assert lines["hpas"].message == "1 of 3 HPAs lack a metric"
+        assert lines["hpas"].message == "HPAs that lack a metric: 1 of 3"
         message = "it could not use External metric queue in its last sync, and does not scale down without it"
         assert lines["hpa/shop/web"].message == message
         assert not {"hpa/shop/cpu", "hpa/shop/new"} & lines.keys()
@@ -62,12 +62,12 @@ class TestHpas:
         installation.hpa("web", reason, why, condition=condition, metrics=ours)
         installation.hpa("cpu", reason, why, condition=condition, metrics=others)
         lines = installation.lines()
-        assert lines["hpas"].message == "1 of 2 HPAs do not scale their targets"
+        assert lines["hpas"].message == "HPAs that do not scale their targets: 1 of 2"
         assert lines["hpa/shop/web"].message == f"it does not scale: {reason}: {why}"
         assert lines["hpa/shop/web"].fix.startswith(fix)
         assert "hpa/shop/cpu" not in lines
         installation.hpa("api", "FailedGetPodsMetric", "no metrics returned", metrics=ours)
-        assert installation.lines()["hpas"].message == "2 of 3 HPAs lack a metric or do not scale their targets"
+        assert installation.lines()["hpas"].message == "HPAs that lack a metric or do not scale their targets: 2 of 3"
 
     def test_a_write_conflict_is_no_fault_since_the_next_sync_writes_again(self, installation: Installation) -> None:
         ours = [{"type": "Pods", "pods": {"metric": {"name": "open_connections"}}}]
@@ -80,9 +80,9 @@ class TestHpas:
         line = installation.lines()["hpas"]
         assert line.status is CheckStatus.OK
         checked = ", and none that uses one fails to scale its target"
-        assert line.message == f"none of 1 HPAs lacks a custom or external metric{checked}"
+        assert line.message == f"no HPA lacks a custom or external metric{checked}; HPAs: 1"
         installation.hpa("web", "FailedUpdateScale", why, condition="AbleToScale", metrics=ours, current=[{"type": ""}])
-        assert installation.lines()["hpas"].message == "1 of 1 HPAs lack a metric"
+        assert installation.lines()["hpas"].message == "HPAs that lack a metric: 1 of 1"
 
     def test_an_hpa_without_metadata_is_shown(self) -> None:
         hpa = {
@@ -96,7 +96,7 @@ class TestHpas:
         for number in range(620):
             installation.hpa(f"web-{number:03d}", "FailedGetExternalMetric" if number < 8 else None)
         lines = installation.lines()
-        assert lines["hpas"].message == "8 of 620 HPAs lack a metric, 3 of them not shown"
+        assert lines["hpas"].message == "HPAs that lack a metric: 8 of 620, 3 of them not shown"
         assert sum(name.startswith("hpa/") for name in lines) == 5
 
     def test_hpas_that_may_not_be_listed_are_unknown(self, installation: Installation) -> None:

@@ -85,4 +85,4 @@ def test_hpas_of_keda_without_a_metric_are_not_reported(installation: Installati
     installation.hpa("of-keda", "FailedGetExternalMetric", "no scaler")
     line = lines_of(installation)["hpas"]
     checked = ", and none that uses one fails to scale its target"
-    assert line.message == f"none of 1 HPAs lacks a custom metric{checked}"
+    assert line.message == f"no HPA lacks a custom metric{checked}; HPAs: 1"

@@ -127,10 +127,10 @@ class TestResourceMetrics:
         installation.hpa("request", "FailedGetResourceMetric", "missing request for cpu in container app of Pod web-0")
         checked = ", and none that uses one fails to scale its target"
         line = self.lines(installation, None)["hpas"]
-        assert line.message == f"none of 3 HPAs lacks a custom or external metric{checked}"
+        assert line.message == f"no HPA lacks a custom or external metric{checked}; HPAs: 3"
         self.make_ours(installation)
         lines = self.lines(installation, SERVED)
-        assert lines["hpas"].message == "3 of 3 HPAs lack a metric"
+        assert lines["hpas"].message == "HPAs that lack a metric: 3 of 3"
         assert "no metrics returned from resource metrics API" in lines["hpa/shop/cpu"].message
         assert "it could not use ContainerResource metric memory" in lines["hpa/shop/one"].message
         assert "set the request" in lines["hpa/shop/request"].fix

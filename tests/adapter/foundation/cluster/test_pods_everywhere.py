@@ -89,7 +89,7 @@ def test_a_watch_files_and_a_folder_give_the_same_state(
         NOW,
     )
     (problem,) = state.placement_problems
-    assert problem.startswith("1 pods cannot be used and are left out; the first: Pod batch/odd: spec.containers[c]")
+    assert problem.startswith("pods that cannot be used are left out (1); the first: Pod batch/odd: spec.containers[c]")
 
 
 def test_a_bind_a_scale_to_zero_and_a_delete_reach_the_state(

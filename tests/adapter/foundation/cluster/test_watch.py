@@ -163,7 +163,7 @@ def test_an_unusable_node_is_left_out_until_it_is_usable(
     assert watch.state().problems == ()
     put(server, node_object("a") | {"status": {"conditions": "all"}})
     until(lambda: names(watch.state()) == ["b"])
-    reason = "1 nodes cannot be read and are left out: the log names them"
+    reason = "nodes that cannot be read are left out (1): the log names them"
     until(lambda: watch.state().problems == (reason,))
     server.remove("nodes", "", "b")
     until(lambda: watch.state().nodes == Unknown(reason))

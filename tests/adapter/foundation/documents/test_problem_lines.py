@@ -16,7 +16,7 @@ def test_each_problem_has_a_line(number: int) -> None:
 def test_only_the_first_of_very_many_problems_are_shown_and_the_others_are_counted(number: int, others: int) -> None:
     *shown, last = problem_lines(range(number))
     assert shown == [str(each) for each in range(MOST_LINES - 1)]
-    assert last == f"… and {others} more problems: correct these first"
+    assert last == f"… and {others} more: correct these first"
 
 
 def test_a_refused_file_has_each_problem_on_its_own_line() -> None:

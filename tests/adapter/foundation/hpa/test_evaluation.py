@@ -53,7 +53,7 @@ def test_a_pods_metric_scales_to_its_average() -> None:
         ("limited", 3),
     ]
     assert "average 140" in decision.proposals[0].detail
-    assert decision.message.startswith("2 -> 3 replicas: metric/pods/connections is above its target (ratio 1.4")
+    assert decision.message.startswith("replicas 2 -> 3: metric/pods/connections is above its target (ratio 1.4")
 
 
 def test_an_external_metric_divides_its_total_by_the_target() -> None:
@@ -74,6 +74,11 @@ def test_a_failing_metric_lets_the_others_scale_up() -> None:
     spec = replace(PLAIN, metrics=(CONNECTIONS, QUEUE))
     decision = evaluate(spec, workload(2), [Unavailable("503"), Totals((35_000,))], now=0.0)
     assert (decision.desired, decision.reason) == (4, LimitReason.DESIRED_WITHIN_RANGE)
+
+
+def test_the_only_metric_that_fails_is_named_with_its_cause() -> None:
+    decision = evaluate(PLAIN, workload(2), [Unavailable("503 from the adapter")], now=0.0)
+    assert (decision.desired, decision.message) == (2, "the metric connections failed: 503 from the adapter")
 
 
 def test_a_failing_metric_keeps_the_others_from_scaling_down() -> None:

@@ -114,7 +114,7 @@ def test_only_the_last_few_callers_are_listed_and_their_absence_is_stated() -> N
     for number in range(7):
         log.note(request(caller=f"user-{number}"))
 
-    assert [step.detail for step in steps_of(log.of(C, "shop", "rps"), wall.now)][-1] == "and 2 others before"
+    assert [step.detail for step in steps_of(log.of(C, "shop", "rps"), wall.now)][-1] == "and 2 more before"
     assert [step.detail for step in steps_of([], wall.now)] == [
         "no caller has asked this process for it, as far back as it remembers"
     ]

@@ -227,7 +227,7 @@ def test_unknown_and_left_out_objects_are_reported_and_keep_nodes() -> None:
 
 def test_an_object_that_is_left_out_is_reported_once() -> None:
     bad = "Pod shop/x: bad"
-    problem = f"1 pods cannot be used and are left out; the first: {bad}"
+    problem = f"pods that cannot be used are left out (1); the first: {bad}"
     state = replace(cluster(NOW), problems=(problem, "other"), left_out=(LeftOut("Pod", "shop", "x", bad),))
 
     found = decided(state).record

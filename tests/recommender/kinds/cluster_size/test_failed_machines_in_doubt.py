@@ -85,7 +85,7 @@ HOLDS: dict[str, tuple[dict[str, object], Callable[[MachineHarness], object], st
     "all or nothing": ({"zero_or_max": True}, lambda _: None, "is not split"),
     "no scale-down": ({}, _no_scale_down, "scaleDown.enabled is false"),
     "a pause": ({}, _paused, "paused"),
-    "an unhealthy cluster": ({}, _unhealthy, "nodes are not ready"),
+    "an unhealthy cluster": ({}, _unhealthy, "nodes that are not ready: 9 of 11"),
 }
 
 
@@ -130,7 +130,7 @@ def test_no_machine_is_deleted_if_too_many_do_not_join() -> None:
         harness = harness_of(group)
         harness.run(1500.0)
     assert (sum(len(one.machines) for one in few.deletions), many.deletions) == (3, [])
-    assert "4 of 5 machines are not nodes, which is more than maxUnready allows" in harness.notes
+    assert "machines that are not nodes: 4 of 5, which is more than maxUnready allows" in harness.notes
 
 
 def test_only_a_bounded_number_of_failures_is_reported() -> None:

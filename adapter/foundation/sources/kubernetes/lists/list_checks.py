@@ -186,7 +186,7 @@ class UnreadObjects:
             _log.warning("%s: %s is left out because it cannot be read: %s", self._resource, called, reason)
         if len(new) > _MOST_LOGGED:
             further = len(new) - _MOST_LOGGED
-            _log.warning("%s: %d more objects are left out because they cannot be read", self._resource, further)
+            _log.warning("%s: further objects that cannot be read are left out: %d", self._resource, further)
 
 
 def identity_of_invalid(content: msgspec.Raw) -> _Named | None:

@@ -157,7 +157,7 @@ class CollectionList(Generic[T]):
         if self._confirmation.believes(replacement, readable):
             replacement.commit()
         else:
-            message = "%s: %d known objects are not in the list and are kept until a second list agrees"
+            message = "%s: known objects that are not in the list are kept until a second list agrees: %d"
             logger.warning(message, self._resource.qualified, self._confirmation.kept)
         # This follows the commit, so that nobody sees the former content of the store without the doubt.
         self.began_empty = self._confirmation.began_empty

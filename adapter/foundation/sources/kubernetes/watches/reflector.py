@@ -225,7 +225,7 @@ class Reflector(Generic[T]):
         self.synced = True
         self.tried.set()
         self._settings.telemetry.set_synced(self.resource.qualified, synced=True)
-        logger.log(level, "%s: %d objects listed", self.resource.qualified, len(self._objects))
+        logger.log(level, "%s: %d listed", self.resource.qualified, len(self._objects))
 
     def _stood_seconds(self) -> float:
         """Return for how many seconds the last watch was open, or has been so far; 0 if it could not be opened."""

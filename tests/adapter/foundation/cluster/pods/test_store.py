@@ -106,7 +106,7 @@ def test_an_unusable_pod_is_left_out_and_counted_until_it_is_usable() -> None:
     assert len(store) == 0
     assert store.view.by_node == {}
     (problem,) = store.problems
-    assert problem.startswith("2 pods cannot be used and are left out; the first: Pod shop/odd: spec.containers[c]")
+    assert problem.startswith("pods that cannot be used are left out (2); the first: Pod shop/odd: spec.containers[c]")
     store.put(form("web", node="a"))
     store.remove("shop", "odd")
     assert store.problems == ()

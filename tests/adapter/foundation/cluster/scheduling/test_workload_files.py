@@ -108,7 +108,7 @@ def test_priorities_of_templates_come_from_priority_classes(tmp_path: Path) -> N
     )
     priorities = [one.template.priority for one in workloads_of(found).values() if one.template]
     assert priorities == [1000, 2_000_001_000, 5, 7, 5]
-    assert "1 workloads name the PriorityClass gone, which is not known" in found.placement_problems[-1]
+    assert "workloads name the PriorityClass gone, which is not known (1)" in found.placement_problems[-1]
 
 
 def test_a_template_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_a_second_signal_skips_the_rest_of_the_delay_and_a_third_the_drain(
         assert server.process.is_running
         server.process.send(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
-    assert "1 requests did not finish in time" in server.log
+    assert "requests that did not finish in time and are abandoned: 1" in server.log
 
 
 def refuses_connections(server: Server) -> bool:

@@ -350,7 +350,7 @@ def test_a_definition_in_the_folder_makes_its_kind_known(folder: Folder, name: s
     widget = {"kind": "Widget", "apiVersion": "shop.example/v1", "metadata": {"name": "w", "namespace": "shop"}}
     folder.write("widgets.json", listed(widget))
     folder.source.refresh()
-    reported = "1 objects of kind Widget in shop.example are left out: the kind is not known"
+    reported = "objects of kind Widget in shop.example are left out (1): the kind is not known"
     assert folder.new_reports() == [f"widgets.json: {reported}, add its CustomResourceDefinition to the folder"]
     with pytest.raises(UnknownResourceError):
         folder.source.resource("", "widgets")

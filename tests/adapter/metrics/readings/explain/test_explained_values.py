@@ -74,7 +74,7 @@ def test_rows_without_a_finite_value_are_shown() -> None:
     rows = [Row({"queue": "a"}, 1.0), Row({"queue": "b"}, math.nan), Row({"queue": "c"}, 1e16)]
 
     assert [step.detail for step in steps_of_rows(rows, "late")] == [
-        '1 of 3 series have no finite value: {queue="b"}',
-        f'1 of 3 series are too large, as {BEYOND_MILLI_UNITS}: {{queue="c"}}',
+        '1 of 3 series has no finite value: {queue="b"}',
+        f'1 of 3 series is too large, as {BEYOND_MILLI_UNITS}: {{queue="c"}}',
         "late",
     ]

@@ -67,7 +67,7 @@ def test_a_list_with_some_values_missing_is_an_error_since_its_sum_would_be_too_
     harness, _ = harness_with(QUEUES)
 
     for _ in range(2):
-        with pytest.raises(PartialAnswerError, match=r"1 of 2 series have no finite value .*queue=\"n\"} is nan"):
+        with pytest.raises(PartialAnswerError, match=r"1 of 2 series has no finite value .*queue=\"n\"} is nan"):
             ask(harness, "queue_rows", "queue in (b,n)")
 
 
@@ -77,7 +77,7 @@ def test_an_amount_that_autoscalers_read_as_0_or_as_any_number_is_an_error(value
     harness = make_harness(ScriptedPrometheus(answer=lambda _query: answer))
 
     for name, selector in (("queue_rows", "queue=a"), ("queue_rows", "queue!=b"), ("queue_depth", "queue in (a,b)")):
-        with pytest.raises(PartialAnswerError, match=r"1 of \d series are too large .* 64 bits, which end at 9.2e15"):
+        with pytest.raises(PartialAnswerError, match=r"1 of \d series is too large .* 64 bits, which end at 9.2e15"):
             ask(harness, name, selector)
     assert ask(harness, "queue_rows", "queue=b") == [({"queue": "b"}, 1.0)], "others have nothing of it"
 
@@ -136,7 +136,7 @@ def test_a_native_histogram_beside_values_is_an_error_since_their_sum_would_be_t
     answer = reply(A1, B, histograms=[A2[0]])
     harness = make_harness(ScriptedPrometheus(answer=lambda _query: answer))
 
-    with pytest.raises(PartialAnswerError, match=r'1 of 2 series have no value \({queue="a",shard="2"}\).*histogram_q'):
+    with pytest.raises(PartialAnswerError, match=r'1 of 2 series has no value \({queue="a",shard="2"}\).*histogram_q'):
         ask(harness, name, selector)
     assert [value for _, value in ask(harness, name, "queue=b")] == [4.0], "others have nothing of it"
     assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="histogram") == 1
@@ -156,7 +156,7 @@ def test_two_rows_of_the_same_labels_are_an_error_since_their_sum_would_be_too_h
 @pytest.mark.parametrize(("name", "selector"), SELECTED)
 def test_a_late_row_beside_others_is_an_error_and_late_ones_alone_are_dropped(name: str, selector: str) -> None:
     harness = make_harness(ScriptedPrometheus(answer=lambda _query: reply(A1, B, late=[A2])))
-    with pytest.raises(PartialAnswerError, match="1 of 2 series are left out"):
+    with pytest.raises(PartialAnswerError, match="1 of 2 series is left out"):
         ask(harness, name, selector)
     assert [value for _, value in ask(harness, name, "queue=b")] == [4.0], "others have nothing of it"
 

@@ -98,7 +98,7 @@ class TestOfObjects:
         answer = ask(harness_with(both, rules()), WEB)
         assert answer.values == (("web-1", 1.0),)
         (warning,) = answer.warnings
-        assert warning.startswith("1 of 2 objects have no value and are left out, such as 'web-0': its samples carry")
+        assert warning.startswith("1 of 2 objects has no value and is left out, such as 'web-0': its samples carry")
 
     def test_an_allowed_foreign_nan_is_still_no_value(self) -> None:
         nan = reply(({"namespace": "other", "pod": "web-0"}, "NaN"))
@@ -142,7 +142,7 @@ class TestOfExternalMetrics:
     def test_foreign_rows_are_an_error_if_the_query_is_restricted_by_the_request(self) -> None:
         harness = harness_with(ROWS, rules())
         for _ in range(2):
-            with pytest.raises(ForeignNamespaceError, match="1 series carry another namespace, namespace='other'"):
+            with pytest.raises(ForeignNamespaceError, match="1 series carries another namespace, namespace='other'"):
                 ask_external(harness)
         assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="foreign_namespace") == 1
 

@@ -90,7 +90,7 @@ class TestSampleAge:
         prometheus = scripted(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 130), at("web-1", 1)))
         harness = harness_of(prometheus, "maxSampleAge: 2m")
 
-        warning = "1 of 2 objects are left out: their samples are older than 120 s"
+        warning = "1 of 2 objects is left out: the samples are older than 120 s"
         assert ask(harness) == ObjectsAnswer((("web-1", 2.0),), SECOND, (warning,))
 
     def test_an_object_whose_value_is_no_number_is_left_out_of_a_list_without_a_warning(self) -> None:

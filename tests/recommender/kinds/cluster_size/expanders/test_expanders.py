@@ -45,7 +45,7 @@ def test_the_chain_stops_at_the_expander_that_leaves_one_option() -> None:
     choice = choose(options, ("most-pods", "least-nodes", "least-waste"), CONTEXT)
     assert choice.option is options[1]
     assert choice.expander == "least-nodes"
-    assert choice.reason == "most-pods: 4 pods, the most; least-nodes: 1 nodes, the fewest"
+    assert choice.reason == "most-pods: 4 pods, the most; least-nodes: 1 node, the fewest"
 
 
 def test_the_only_option_is_chosen_without_expanders_and_no_option_is_no_choice() -> None:

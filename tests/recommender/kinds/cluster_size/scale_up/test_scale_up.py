@@ -181,7 +181,7 @@ def test_an_unhealthy_cluster_is_not_scaled_up() -> None:
     nodes = [node(f"n{number}", conditions=NOT_READY) for number in range(4)]
     its = situation([group("a", size=4, nodes=[each.name for each in nodes])], nodes=nodes, pods=pods(1))
     answer = decided(its)
-    assert answer.hold.startswith("4 of 4 nodes are not ready")
+    assert answer.hold.startswith("nodes that are not ready: 4 of 4")
     assert answer.increases == {}
     assert answer.reasons == {"a": answer.hold}
 

@@ -26,7 +26,7 @@ def test_lists_between_refused_watches_are_logged_once(
     server.forbidden.clear()
     until(lambda: reflector.synced and reflector.failure is None)
     texts = [message.partition(":")[2 if "listed" in message else 0] for message in caplog.messages]
-    assert texts == ["watch of pods failed, will retry", " 0 objects listed", "watch of pods is open again"]
+    assert texts == ["watch of pods failed, will retry", " 0 listed", "watch of pods is open again"]
 
 
 def test_the_list_after_a_version_that_expired_is_logged(
@@ -38,4 +38,4 @@ def test_the_list_after_a_version_that_expired_is_logged(
     server.expire_watches()
     until(lambda: len(server.asked("list", "pods")) == 2)
     until(lambda: reflector.failure is None)
-    assert [message for message in caplog.messages if "listed" in message] == ["pods: 0 objects listed"] * 2
+    assert [message for message in caplog.messages if "listed" in message] == ["pods: 0 listed"] * 2
