@@ -301,6 +301,7 @@ def test_a_failed_explanation_does_not_block_the_next() -> None:
         ("metric=pods/&namespace=shop", "it names no metric"),
         ("metric=pods/rps&namespace=shop&object=deployments.apps/web", "give one kind"),
         ("metric=rps&namespace=shop&object=pods/a%2Fb", "write KIND/NAME"),
+        ("metric=pods/rps&namespace=*", r"pods are in namespaces: name one instead of \*"),
     ],
 )
 def test_an_invalid_question_is_400(query: str, words: str) -> None:
