@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.regex import BadPatternError
+from adapter.foundation.objects.resources import Resource
 from adapter.metrics.rulebook.gotemplate import TemplateError
 from adapter.metrics.rulebook.resources import LabelTemplateError, ResourceMapping, parse_label_template
 
 if TYPE_CHECKING:
-    from adapter.foundation.objects.resources import ResolveResource, Resource
+    from adapter.foundation.objects.resources import ResolveResource
 
 KUBE = "kube_<<.Group>>_<<.Resource>>"
 
@@ -97,6 +98,14 @@ def test_of_two_overrides_for_one_resource_the_first_that_a_series_has_is_used(r
     assert mapping.label_of(pod) == "pod"
     assert mapping.label_of(pod, {"pod_name", "pod"}) == "pod"
     assert mapping.label_of(pod, {"pod_name"}) == "pod_name"
+
+
+def test_kinds_of_two_groups_have_labels_of_their_own_although_their_plurals_are_equal() -> None:
+    ours, theirs = (
+        Resource(group, "v1", "services", "service", "Service", namespaced=True) for group in ("", "knative")
+    )
+    mapping = ResourceMapping((("service", ours), ("ksvc", theirs)))
+    assert (mapping.label_of(ours), mapping.label_of(theirs)) == ("service", "ksvc")
 
 
 def test_without_override_and_template_there_is_no_label(resolve: ResolveResource, brand: Resource) -> None:

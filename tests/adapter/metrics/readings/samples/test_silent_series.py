@@ -344,6 +344,17 @@ def test_the_longest_time_for_which_any_rule_holds_a_series_counts(holds: tuple[
     assert silences.after(metric, (), NOW + 1801, 90.0, UNPACED) is None
 
 
+@pytest.mark.parametrize("ages", [(120.0, 60.0), (60.0, 120.0)], ids=["a later sample", "a late answer"])
+def test_a_silent_series_is_held_from_its_newest_sample(ages: tuple[float, float]) -> None:
+    """It may have had a sample between two answers and be silent again in both."""
+    silences = SilentSeries(LOOK_BACK)
+    metric = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s")).external("depth")
+    for age in ages:
+        silent = silences.after(metric, [Row(FROZEN, NOW - age)], NOW, HOLD, UNPACED)
+    assert silent is not None
+    assert silent.moments("shop", parse_selector("queue=a")) == [NOW - 60]
+
+
 def test_silent_series_without_requests_are_forgotten() -> None:
     silences = SilentSeries(LOOK_BACK)
     harness = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
