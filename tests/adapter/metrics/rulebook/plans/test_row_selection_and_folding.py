@@ -188,6 +188,7 @@ def test_rows_are_aggregated_as_prometheus_aggregates_series(
         ("sum", (math.inf, -math.inf), math.nan),
         ("sum", (math.inf, 1.0), math.inf),
         ("min", (math.nan, 2.0, 1.0), 1.0),
+        ("max", (math.nan, 1.0, 2.0), 2.0),
         ("max", (2.0, math.nan, 1.0), 2.0),
         ("max", (math.nan, math.nan), math.nan),
         ("min", (math.nan, -math.inf), -math.inf),

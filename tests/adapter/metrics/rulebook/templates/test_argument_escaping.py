@@ -133,6 +133,8 @@ def test_values_are_escaped_for_their_position(template: str, value: str, query:
         (f"job:{K}", "5m", "'5m' is not allowed outside"),
         (f"job:{K}{{a='b'}}", "rate5m", "outside quotes"),
         (f"up_{K}", "5", "outside quotes"),
+        # This would be the series `up_1e`, minus 3.
+        (f"up_{K}", "1e-3", "outside quotes"),
         (f"up[5m] {K}", "5m:1m", "outside quotes"),
         (f"up{K}", "5", "outside quotes"),
         (f"sum by ({K}) (up)", "a,b", "outside quotes"),
