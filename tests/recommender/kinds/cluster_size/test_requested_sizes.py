@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import PROVIDER_API, GroupWrites
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference
-from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes
-from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
+from recommender.kinds.cluster_size.model.memory import LATE, AskedSize, ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.requested_sizes import believed_sizes, settled_writes, with_asked_sizes
 from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
@@ -74,3 +79,34 @@ def test_machines_replace_a_request_for_the_same_size() -> None:
     )
     assert after.asked["a"].machines == DELETES.machines
     assert has_removals
+
+
+SHOWN: Final = NodeGroup("a", 0, 20, 3, nodes=("n1", "n2", "n3"), provider=ProviderReference("externalGRPC"))
+ACCEPTED: Final = RequestedNodes(5, NOW)
+
+
+@pytest.mark.parametrize(
+    ("changed", "requested", "last_delete", "after_seconds", "size", "is_held"),
+    [
+        pytest.param({}, ACCEPTED, None, 75.0, 5, False, id="not shown yet"),
+        pytest.param({}, ACCEPTED, None, 76.0, 5, True, id="not shown for too long"),
+        pytest.param({"target_size": 6}, ACCEPTED, None, 76.0, 6, False, id="larger by now"),
+        pytest.param({}, RequestedNodes(5, LATE), None, 76.0, 3, False, id="the nodes are late"),
+        pytest.param({}, ACCEPTED, NOW, 10.0, 3, False, id="nodes were removed since"),
+        pytest.param({}, ACCEPTED, NOW - 1.0, 10.0, 5, False, id="nodes were removed before"),
+        pytest.param({"nodes": ("n1", "n2", "n3", "n4")}, ACCEPTED, None, 10.0, 4, False, id="one node has come"),
+        pytest.param({"provider": None}, ACCEPTED, None, 10.0, 3, False, id="not of a provider"),
+    ],
+)
+def test_a_size_that_a_provider_has_accepted_counts_until_it_is_shown(
+    changed: dict[str, Any],
+    requested: RequestedNodes,
+    last_delete: float | None,
+    after_seconds: float,
+    size: int,
+    *,
+    is_held: bool,
+) -> None:
+    memory = ClusterSizeMemory(requested={"a": requested}, last_delete=last_delete)
+    [found] = believed_sizes(NodeGroups((replace(SHOWN, **changed),)), memory, NOW + after_seconds).groups
+    assert (found.target_size, bool(found.held)) == (size, is_held)

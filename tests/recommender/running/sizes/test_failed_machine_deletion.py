@@ -10,6 +10,7 @@ from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from recommender.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
 from recommender.outputs.pending_writes import MachineToDelete, PendingWrite
 from recommender.outputs.scale_results import ScaleResult
+from recommender.running.sizes.failed_machine_deletion import nodes_of
 from tests.recommender.running.sizes.provider_harness import GROUP, ProviderHarness
 
 if TYPE_CHECKING:
@@ -43,6 +44,20 @@ def test_a_failed_machine_is_deleted() -> None:
     assert (outcome.result, harness.group.changes) == (ScaleResult.OK, [("delete", ["x:///3"])])
 
 
+@pytest.mark.parametrize("state", [InstanceState.RUNNING, InstanceState.CREATING])
+def test_a_machine_that_has_not_become_a_node_is_deleted_without_an_error_of_its_provider(state: InstanceState) -> None:
+    harness = harness_with_a_failed_machine()
+    _state(harness, state)
+    outcome = delete(harness, MachineToDelete("x:///3"))
+    assert (outcome.result, harness.group.changes) == (ScaleResult.OK, [("delete", ["x:///3"])])
+
+
+@pytest.mark.parametrize(("is_creation_error", "reason"), [(True, "create-error"), (False, "unregistered")])
+def test_a_provider_is_told_why_a_machine_has_no_node(*, is_creation_error: bool, reason: str) -> None:
+    [found] = nodes_of((MachineToDelete("x:///3", is_creation_error=is_creation_error),))
+    assert found.annotations == {"k8s.io/cluster-autoscaler/fake-node-reason": reason}
+
+
 def _state(harness: ProviderHarness, state: InstanceState, error: str = "") -> None:
     joined = (ProviderInstance(each) for each in ("x:///1", "x:///2"))
     harness.group.answers["nodes"] = [*joined, ProviderInstance("x:///3", state, error)]
@@ -60,6 +75,10 @@ REFUSALS: dict[str, tuple[Callable[[ProviderHarness], object], str]] = {
     "a node has no id yet": (lambda harness: harness.api.add_node("n3", ""), "node n3 has no spec.providerID"),
     "it is being deleted": (lambda harness: _state(harness, InstanceState.DELETING), "is being deleted already"),
     "it runs by now": (lambda harness: _state(harness, InstanceState.RUNNING), "x:///3 can be created after all"),
+    "it runs in spite of an error": (
+        lambda harness: _state(harness, InstanceState.RUNNING, "OutOfResources"),
+        "x:///3 can be created after all",
+    ),
     "it is created after all": (lambda harness: _state(harness, InstanceState.CREATING), "can be created after all"),
     "it is gone": (
         lambda harness: harness.group.answers.update(nodes=[ProviderInstance("x:///1")]),

@@ -133,6 +133,12 @@ def test_late_nodes_do_not_split_an_all_or_nothing_group(present: int, minimum: 
     assert found == GroupRequest(size, late=5 - present)
 
 
+def test_requested_nodes_that_came_and_are_not_ready_any_more_are_not_late() -> None:
+    its = group("a", size=5, nodes=("n0", "n1", "n2", "n3", "n4"))
+    readiness = NodeReadiness(ready=3, unready=2)
+    assert group_request(its, readiness, RequestedNodes(5, NOW - 901), 901, 900.0) == GroupRequest(5)
+
+
 def test_without_a_remembered_request_no_node_is_missing() -> None:
     assert group_request(group("a", size=5), NodeReadiness(), None, 0.0, 900.0) == GroupRequest(5)
 
@@ -148,6 +154,20 @@ def test_a_group_whose_nodes_are_late_backs_off_and_its_request_is_dropped() -> 
     assert found == {"a": GroupRequest(1, late=1)}
     back_off = BackOff(NOW + 300, 300.0, NOW, "1 requested node was not ready within 900 s")
     assert changed == structs.replace(memory, requested={}, back_offs={"a": back_off})
+
+
+@pytest.mark.parametrize(("until", "renewed"), [(NOW + 100.0, NOW + 100.0), (NOW, NOW + 600.0)])
+def test_a_group_whose_machines_cannot_be_made_backs_off_again_only_once_its_back_off_has_ended(
+    until: float, renewed: float
+) -> None:
+    memory = ClusterSizeMemory(
+        requested={"a": RequestedNodes(2, NOW - 10)}, back_offs={"a": BackOff(until, 300.0, until - 300.0, "no quota")}
+    )
+    its = _situation(memory)
+    [members] = its.groups.groups
+    its = replace(its, groups=replace(its.groups, groups=(replace(members, failures=("no quota",)),)))
+    _, changed = requests_of(its, SETTINGS, {"a": NodeReadiness(1)})
+    assert (changed or memory).back_offs["a"].until == renewed
 
 
 def test_fulfilled_requests_and_old_back_offs_are_dropped() -> None:
@@ -209,6 +229,19 @@ def test_nodes_requested_before_the_memory_was_lost_are_still_expected(
 
     assert found["a"].missing == missing
     assert (changed.requested if changed else {}) == ({"a": RequestedNodes(3, NOW)} if missing else {})
+
+
+@pytest.mark.parametrize(("size", "request_size", "missing", "late"), [(3, 2, 2, 0), (3, 3, 0, 2)])
+def test_nodes_that_are_requested_after_late_ones_are_expected_anew(
+    size: int, request_size: int, missing: int, late: int
+) -> None:
+    its = replace(group("a", size=size, nodes=("n0",)), scalable=SCALABLE)
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(request_size, LATE)})
+    situation = ClusterSituation(
+        NOW, (node("n0"),), (), NodeGroups((its,), {"n0": "a"}), memory=memory, writes_sizes=True
+    )
+    found, _ = requests_of(situation, SETTINGS, {"a": NodeReadiness(1)})
+    assert (found["a"].missing, found["a"].late) == (missing, late)
 
 
 def test_a_node_that_is_not_ready_has_the_taint_of_one() -> None:
