@@ -110,3 +110,23 @@ def test_a_size_that_a_provider_has_accepted_counts_until_it_is_shown(
     memory = ClusterSizeMemory(requested={"a": requested}, last_delete=last_delete)
     [found] = believed_sizes(NodeGroups((replace(SHOWN, **changed),)), memory, NOW + after_seconds).groups
     assert (found.target_size, bool(found.held)) == (size, is_held)
+
+
+@pytest.mark.parametrize(
+    ("group", "began", "seconds"),
+    [
+        pytest.param(GROUP, None, 60.0, id="of Cluster API, as long as it may be written"),
+        pytest.param(SHOWN, None, 150.0, id="of a provider"),
+        pytest.param(SHOWN, NOW, 150.0, id="of a provider, by this process"),
+        pytest.param(SHOWN, NOW + 100.0, 175.0, id="of a provider, by a former process"),
+        pytest.param(SHOWN, NOW + 1.0, 150.0, id="of a provider, by a former process a moment ago"),
+    ],
+)
+def test_a_requested_size_that_is_not_shown_is_forgotten(group: NodeGroup, began: float | None, seconds: float) -> None:
+    before = ClusterSizeMemory(asked={"a": AskedSize(group.target_size + 2, group.target_size, NOW)})
+
+    def after(passed: float) -> ClusterSizeMemory:
+        return settled_writes(before, NodeGroups((group,)), {}, NOW + passed, 60.0, began=began)
+
+    assert after(seconds) == before
+    assert after(seconds + 1.0) == ClusterSizeMemory()

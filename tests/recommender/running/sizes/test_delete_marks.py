@@ -293,6 +293,16 @@ def test_a_mark_that_cannot_be_removed_does_not_prevent_scale_up() -> None:
     assert (harness.outcomes[-1].result, harness.size) == (ScaleResult.OK, 5)
 
 
+def test_a_mark_is_left_if_somebody_has_lowered_the_size_so_that_its_machine_is_about_to_go() -> None:
+    harness = MarkHarness()
+    harness.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    write = PendingWrite("nodes", GROUP, 5, harness.now + 60.0, known_size=4, unmarks=(removal(2),))
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
+    harness.groups.follow_writes("nodes", [write])
+    harness.groups.step()
+    assert (harness.outcomes[-1].result, harness.marked) == (ScaleResult.REFUSED, ["m2"])
+
+
 def test_old_marks_and_the_command_are_noted_if_sizes_are_no_longer_written() -> None:
     harness = MarkHarness()
     harness.annotate(MACHINES, "m2", **{MARK: "tidewatch"})

@@ -29,6 +29,8 @@ from recommender.outputs.scale_results import ScaleResult
 from recommender.running.effects.leader_effects import ClusterEffects
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals
+from tests.recommender.running.sizes.provider_harness import GROUP as OF_PROVIDER
+from tests.recommender.running.sizes.provider_harness import ProviderHarness
 from tests.recommender.running.sizes.size_harness import GROUP, SizeHarness, resolve
 from tests.support.apiserver_kinds import CAPACITY_BUFFERS, MACHINE_DEPLOYMENTS
 
@@ -95,6 +97,18 @@ class Harness(SizeHarness):
 @pytest.fixture
 def harness() -> Harness:
     return Harness()
+
+
+def test_objects_and_groups_of_providers_have_writers_of_their_own(harness: Harness) -> None:
+    provider = ProviderHarness(now=harness.now)
+    writers = SizeWriters(harness.groups, harness.buffers, resolve, harness.withdrawals, provider.writer)
+    record, until = Record("nodes", "clusterSize", harness.now, Status.OK, ""), harness.now + 60.0
+    writes = (PendingWrite("nodes", GROUP, 6, until, "", 4), PendingWrite("nodes", OF_PROVIDER, 4, until, "", 2))
+    writers.act(configured(None), [Decision(record, Memory(), SizeWrites(GroupWrites(writes), None, until))], 0.0)
+    harness.step()
+    provider.writer.step()
+    assert [outcome.result for outcome in (*harness.outcomes, *provider.outcomes)] == [ScaleResult.OK, ScaleResult.OK]
+    assert (harness.size, provider.group.changes) == (6, [("increase", 2)])
 
 
 def test_sizes_and_chunks_are_written_once(harness: Harness) -> None:
