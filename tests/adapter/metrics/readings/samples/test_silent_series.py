@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.selectors import parse_selector
+from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.errors import ReadingError, SampleTooOldError
 from adapter.metrics.readings.samples import silent_series
@@ -21,6 +23,7 @@ from adapter.metrics.readings.samples.silent_series import (
     SilentSeries,
 )
 from adapter.metrics.rulebook.requests import Row
+from adapter.metrics.rulebook.templates.template import parse_query_template
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_harness, reply, rulebook_of
 from tests.support.rule_objects import rule_object
 
@@ -314,6 +317,34 @@ def test_memory_is_bounded_and_a_namespace_beyond_its_limit_is_held_as_a_whole()
     assert silences.after(metric, (), NOW + 1801, HOLD, UNPACED) is None
     assert silences._held == 0
     assert not silences._memories
+
+
+def test_of_series_beyond_the_places_of_a_namespace_the_newest_moment_is_kept() -> None:
+    silences = SilentSeries(LOOK_BACK)
+    metric = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s")).external("depth")
+    rows = [Row({"namespace": "shop", "queue": str(number)}, NOW - 60) for number in range(MOST_OF_NAMESPACE)]
+    silent = silences.after(metric, rows, NOW, HOLD, UNPACED)
+    assert silent is not None
+    assert silent.newest_of_others("shop") is None
+    more = [Row({"namespace": "shop", "queue": f"late-{age}"}, NOW - age) for age in (55, 50, 58)]
+    silent = silences.after(metric, more, NOW, HOLD, UNPACED)
+    assert silent is not None
+    assert silent.newest_of_others("shop") == NOW - 50
+    assert silent.moments("shop", parse_selector("queue=late-50")) == []
+
+
+def test_series_of_another_prometheus_or_another_query_are_others() -> None:
+    silences = SilentSeries(LOOK_BACK)
+    metric = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s")).external("depth")
+    other_query = parse_query_template("timestamp(<<.Series>>{<<.LabelMatchers>>} or vector(0))")
+    assert silences.after(metric, [Row(FROZEN, NOW - 60)], NOW, HOLD, UNPACED) is not None
+    elsewhere = Backend.of("elsewhere", PrometheusSettings("http://127.0.0.1:9"))
+    for other in (
+        replace(metric, rule=replace(metric.rule, backend=elsewhere)),
+        replace(metric, rule=replace(metric.rule, times_query=other_query)),
+        replace(metric, series="length"),
+    ):
+        assert silences.after(other, (), NOW, HOLD, UNPACED) is None
 
 
 def test_silent_series_of_one_namespace_do_not_displace_those_of_others() -> None:
