@@ -103,6 +103,18 @@ def test_an_unanswered_change_is_not_repeated_until_its_wait_ends() -> None:
     assert harness.resize(4, known=2).result is ScaleResult.OK
 
 
+def test_a_group_grows_again_once_another_size_shows_the_end_of_an_unanswered_change() -> None:
+    harness = ProviderHarness()
+    harness.group.answers["target_size"] = 2
+    harness.group.on_change = _raise_unknown_outcome
+    harness.resize(4)
+    harness.group.on_change = lambda: None
+    harness.group.answers["target_size"] = 3
+    harness.resize(4, known=3)
+    harness.later(30)
+    assert harness.group.changes == [("increase", 2), ("increase", 1)]
+
+
 @pytest.mark.parametrize(("set_by", "changes"), [(-86_400.0, 2), (3600.0, 1)], ids=["back", "forward"])
 def test_setting_the_clock_does_not_change_the_wait_after_an_unanswered_change(set_by: float, changes: int) -> None:
     harness = ProviderHarness(wall_ahead=1e6)
