@@ -144,7 +144,7 @@ def run_chain(
 ) -> Choice:
     """Apply the named expanders in order, then `last` if several options are left; return the remaining option."""
     if len(options) == 1:
-        return Choice(options[0], "", "the only group that can hold pods")
+        return Choice(options[0], "the only group that can hold pods")
     left = tuple(options)
     reasons: list[str] = []
     for name, expander in (*chain, last):
@@ -154,5 +154,5 @@ def run_chain(
         left = kept.options
         reasons.append(f"{name}: {kept.reason}")
         if len(left) == 1 or expander is last[1]:
-            return Choice(left[0] if left else None, name, "; ".join(reasons))
-    return Choice(None, "", "; ".join(reasons) or "there is no option")
+            return Choice(left[0] if left else None, "; ".join(reasons))
+    return Choice(None, "; ".join(reasons) or "there is no option")

@@ -50,8 +50,6 @@ class Choice:
     """The choice among the options; its option is None if there was none to choose from."""
 
     option: ExpansionOption | None
-    expander: str
-    """The expander that left a single option; empty if there was only one from the start."""
     reason: str
     """The options that each expander kept and why, in one sentence."""
 

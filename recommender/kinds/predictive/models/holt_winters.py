@@ -7,6 +7,7 @@ of the bins at once.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,11 +28,10 @@ from recommender.kinds.predictive.models.coarser_grid import (
     wall_clock_bins,
     whole_bins,
 )
-from recommender.kinds.predictive.models.library_warnings import quietly
 from recommender.kinds.predictive.models.load_at_origin import limit_growth, limited_points, trend_growth
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
 
@@ -68,8 +68,6 @@ class HoltWintersParameters:
     grid: CoarseGrid
     smoothing: Smoothing
     start: InitialState
-    converged: BoolArray
-    """Shape (series,): whether the search for the parameters converged."""
 
 
 def smoothing_forecasts(
@@ -125,24 +123,19 @@ def _fit(history: LoadHistory, task: ForecastTask) -> HoltWintersParameters:
     rows = [_fit_series(row, length, grid.bins_a_day) for row in values]
     numbers = np.array([row[0] for row in rows]).reshape(-1, 6)
     seasons = np.array([row[1] for row in rows]).reshape(-1, length)
-    return HoltWintersParameters(
-        grid,
-        Smoothing(*numbers[:, :4].T),
-        InitialState(numbers[:, 4], numbers[:, 5], seasons),
-        np.array([row[2] for row in rows], dtype=bool),
-    )
+    start = InitialState(numbers[:, 4], numbers[:, 5], seasons)
+    return HoltWintersParameters(grid, Smoothing(*numbers[:, :4].T), start)
 
 
-def _fit_series(values: FloatArray, length: int, bins_a_day: int) -> tuple[list[float], FloatArray, bool]:
-    """Return a list of the four smoothing parameters, level and trend; the season; and whether the search converged."""
+def _fit_series(values: FloatArray, length: int, bins_a_day: int) -> tuple[list[float], FloatArray]:
+    """Return a list of the four smoothing parameters, level and trend; and the season."""
     whole = fill_gaps(values, bins_a_day)
     if len(whole) < 2 * length - 1 or 2 * np.isnan(values).sum() > len(values):
-        return [np.nan] * 6, np.full(length, np.nan), False
+        return [np.nan] * 6, np.full(length, np.nan)
     level, trend, season = _first_state(whole, length)
     if np.ptp(whole) <= 1e-9 * np.abs(whole).max():
-        return [0.1, 0.0, 0.0, 1.0, level, 0.0], np.zeros(length), True
-    shares, converged = _search(whole, level, trend, season)
-    return [*shares, level, trend], season, converged
+        return [0.1, 0.0, 0.0, 1.0, level, 0.0], np.zeros(length)
+    return [*_search(whole, level, trend, season), level, trend], season
 
 
 def _first_state(values: FloatArray, length: int) -> tuple[float, float, FloatArray]:
@@ -155,13 +148,14 @@ def _first_state(values: FloatArray, length: int) -> tuple[float, float, FloatAr
     return level, trend, season - season.mean()
 
 
-def _search(values: FloatArray, level: float, trend: float, season: FloatArray) -> tuple[list[float], bool]:
-    """Return the smoothing parameters with the least squared errors one bin ahead, and whether the search converged."""
+def _search(values: FloatArray, level: float, trend: float, season: FloatArray) -> list[float]:
+    """Return the smoothing parameters with the least squared errors one bin ahead."""
     from statsmodels.tsa.holtwinters import ExponentialSmoothing  # noqa: PLC0415 - only the child that fits pays for it
 
     # The search stops at absolute differences.
     scale = float(np.abs(values).max())
-    with quietly() as warned:
+    # Only child processes fit, so the filters of the whole process may change.
+    with warnings.catch_warnings(action="ignore"):
         model = ExponentialSmoothing(  # type: ignore[no-untyped-call]
             values / scale,
             trend="add",
@@ -175,7 +169,7 @@ def _search(values: FloatArray, level: float, trend: float, season: FloatArray) 
         )
         result = model.fit()  # type: ignore[no-untyped-call]
     names = ("smoothing_level", "smoothing_trend", "smoothing_seasonal", "damping_trend")
-    return [float(result.params[name]) for name in names], bool(result.mle_retvals.success) and not warned
+    return [float(result.params[name]) for name in names]
 
 
 def _forecast(

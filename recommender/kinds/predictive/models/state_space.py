@@ -8,6 +8,7 @@ times as long and lowered the likelihood.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,11 +28,10 @@ from recommender.kinds.predictive.models.coarser_grid import (
     wall_clock_bins,
     whole_bins,
 )
-from recommender.kinds.predictive.models.library_warnings import quietly
 from recommender.kinds.predictive.models.load_at_origin import limit_growth, limited_points, trend_growth
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
 
@@ -52,8 +52,6 @@ class StateSpaceParameters:
     """Shape (series, states): the state at the first bin; NaN where there is no fit."""
     gain: FloatArray
     """Shape (series, states): the share of the forecast's error by which each state is corrected."""
-    converged: BoolArray
-    """Shape (series,): whether the search for the variances converged."""
 
 
 def transition(bins_a_day: int, bins: float = 1.0) -> FloatArray:
@@ -112,32 +110,31 @@ def _fit(history: LoadHistory, task: ForecastTask) -> StateSpaceParameters:
         grid,
         np.array([row[0] for row in rows]).reshape(-1, STATES),
         np.array([row[1] for row in rows]).reshape(-1, STATES),
-        np.array([row[2] for row in rows], dtype=bool),
     )
 
 
-def _fit_series(values: FloatArray, bins_a_day: int) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the state at the first bin, the gain, and whether the search converged."""
+def _fit_series(values: FloatArray, bins_a_day: int) -> tuple[FloatArray, FloatArray]:
+    """Return the state at the first bin, and the gain."""
     known = values[~np.isnan(values)]
     if len(values) < 2 * bins_a_day - 1 or 2 * len(known) < len(values):
-        return np.full(STATES, np.nan), np.full(STATES, np.nan), False
+        return np.full(STATES, np.nan), np.full(STATES, np.nan)
     if np.ptp(known) <= 1e-9 * known.max():
-        return design() * np.eye(STATES)[0] * known[0], np.eye(STATES)[0] * 0.1, True
+        return design() * np.eye(STATES)[0] * known[0], np.eye(STATES)[0] * 0.1
     return _search(values, float(known.max()), bins_a_day)
 
 
-def _search(values: FloatArray, scale: float, bins_a_day: int) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the first state, the gain, and whether the search converged, by maximum-likelihood variances."""
+def _search(values: FloatArray, scale: float, bins_a_day: int) -> tuple[FloatArray, FloatArray]:
+    """Return the first state and the gain, by maximum-likelihood variances."""
     from statsmodels.tsa.statespace.structural import UnobservedComponents  # noqa: PLC0415 - only the child pays for it
 
     season = [{"period": bins_a_day, "harmonics": HARMONICS}]
-    with quietly() as warned:
+    # Only child processes fit, so the filters of the whole process may change.
+    with warnings.catch_warnings(action="ignore"):
         model = UnobservedComponents(values / scale, level="llevel", freq_seasonal=season)  # type: ignore[no-untyped-call]
         result = model.fit(disp=False, maxiter=MOST_ITERATIONS)  # type: ignore[no-untyped-call]
     last = int(np.flatnonzero(~np.isnan(values))[-1])
     gain = np.linalg.solve(transition(bins_a_day), result.filter_results.kalman_gain[:, 0, last])
-    converged = bool(result.mle_retvals["converged"]) and not warned
-    return result.smoothed_state[:, 0] * scale, gain, converged
+    return result.smoothed_state[:, 0] * scale, gain
 
 
 def _forecast(

@@ -44,14 +44,13 @@ def test_the_chain_stops_at_the_expander_that_leaves_one_option() -> None:
     options = [option(group("a"), 2, 4), option(group("b"), 1, 4), option(group("c"), 1, 3)]
     choice = choose(options, ("most-pods", "least-nodes", "least-waste"), CONTEXT)
     assert choice.option is options[1]
-    assert choice.expander == "least-nodes"
     assert choice.reason == "most-pods: 4 pods, the most; least-nodes: 1 node, the fewest"
 
 
 def test_the_only_option_is_chosen_without_expanders_and_no_option_is_no_choice() -> None:
     only = option(group("a"), 1, 1)
-    assert choose((only,), ("least-waste",), CONTEXT) == Choice(only, "", "the only group that can hold pods")
-    assert choose((), ("least-waste",), CONTEXT) == Choice(None, "", "there is no option")
+    assert choose((only,), ("least-waste",), CONTEXT) == Choice(only, "the only group that can hold pods")
+    assert choose((), ("least-waste",), CONTEXT) == Choice(None, "there is no option")
 
 
 @given(seed=st.integers(), names=st.lists(st.text("abc-", min_size=1), min_size=1, max_size=5, unique=True))

@@ -85,9 +85,8 @@ def test_the_filter_with_a_constant_gain_gives_the_forecast_of_statsmodels() -> 
     history = history_of(values, STEP_SECONDS)
     gain = result.filter_results.filtered_state[:, -1] - result.filter_results.predicted_state[:, -2]
     gain = gain / result.filter_results.forecasts_error[0, -1]
-    parameters = StateSpaceParameters(
-        coarse_grid(history, DAY_STEPS, 14), design()[np.newaxis] * values[0], gain[np.newaxis], np.array([True])
-    )
+    start = design()[np.newaxis] * values[0]
+    parameters = StateSpaceParameters(coarse_grid(history, DAY_STEPS, 14), start, gain[np.newaxis])
     found = filter_forecasts(values[:, np.newaxis, np.newaxis], parameters, one(3.0))
     assert found[-1, 0, 0] == pytest.approx(result.forecast(3)[-1], rel=1e-3)
 
@@ -112,12 +111,11 @@ def test_a_regular_day_is_forecast_at_steps_that_are_shorter_than_a_bin(model: M
 
 
 @heavy_models
-def test_parameters_are_pickled_as_plain_arrays_and_state_whether_the_fit_converged(model: Model) -> None:
+def test_parameters_are_pickled_as_plain_arrays(model: Model) -> None:
     history = clean_history(600)
     parameters = fitted(model, 600)
     again = pickle.loads(pickle.dumps(parameters))
     assert b"statsmodels" not in pickle.dumps(parameters)
-    assert again.converged.dtype == bool
     origins = np.array([900])
     np.testing.assert_array_equal(
         model.forecast(again, history, origins, TASK).upper, model.forecast(parameters, history, origins, TASK).upper
