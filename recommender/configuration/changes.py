@@ -17,12 +17,12 @@ def unchanged_names(before: Configuration, now: Configuration) -> frozenset[str]
     """
     if before is now:
         return frozenset(each.policy.name for each in now.recommendations)
-    if _of_file(before) != _of_file(now):
+    if _without_objects(before) != _without_objects(now):
         return None
     former = {each.policy.name: each for each in before.recommendations}
     return frozenset(each.policy.name for each in now.recommendations if former.get(each.policy.name) == each)
 
 
-def _of_file(configuration: Configuration) -> Configuration:
+def _without_objects(configuration: Configuration) -> Configuration:
     entries = tuple(each for each in configuration.recommendations if not each.policy.namespace)
     return replace(configuration, recommendations=entries, object_names=None)

@@ -52,18 +52,18 @@ def rights_of(
     configuration = with_own_namespace(configuration, namespace)
     return _merge_rights(
         (
-            *_of_targets(configuration, resolve),
-            *_of_series(configuration, resolve),
-            *_of_parameters(configuration),
-            *_of_process(configuration, namespace, memory_name),
-            *_of_objects(configuration, namespace, memory_name, resolve),
-            *_of_facts(configuration),
+            *_rights_on_targets(configuration, resolve),
+            *_rights_on_named_by_series(configuration, resolve),
+            *_rights_on_parameters(configuration),
+            *_rights_of_process(configuration, namespace, memory_name),
+            *_rights_for_objects(configuration, namespace, memory_name, resolve),
+            *_rights_to_watch(configuration),
             *(right for each in configuration.recommendations for right in kind_of(each.policy.type).rights(each)),
         )
     )
 
 
-def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
+def _rights_on_targets(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
     """Yield the permissions to read the targets of the file, to write sizes of scaled ones, and to create events."""
     scaled = {
         target
@@ -81,7 +81,7 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
                 yield RoleRule(target.namespace, group, plural, "scale", UPDATE, (target.name,))
 
 
-def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
+def _rights_on_named_by_series(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
     """Yield the permissions to scale targets that series name, which may be any objects of their kind.
 
     A recommendation with `forEach` that has only metrics as output needs none of them.
@@ -107,7 +107,7 @@ def _plural(api_version: str, kind: str, resolve: ResolveResource) -> str | None
     return resource.plural if resource.group == group else None
 
 
-def _of_parameters(configuration: Configuration) -> Iterator[RoleRule]:
+def _rights_on_parameters(configuration: Configuration) -> Iterator[RoleRule]:
     for each in configuration.recommendations:
         for (namespace, name), default in needs_of_one(each).config_maps.items():
             yield RoleRule(namespace, "", "configmaps", "", GET, (name,))
@@ -115,7 +115,7 @@ def _of_parameters(configuration: Configuration) -> Iterator[RoleRule]:
                 yield RoleRule(namespace, "", "configmaps", "", CREATE)
 
 
-def _of_process(configuration: Configuration, namespace: str, memory_name: MemoryName) -> Iterator[RoleRule]:
+def _rights_of_process(configuration: Configuration, namespace: str, memory_name: MemoryName) -> Iterator[RoleRule]:
     """Yield the permissions for memories and for the Lease, which are in the same namespace."""
     election = configuration.leader_election
     place = election.namespace or namespace
@@ -127,7 +127,7 @@ def _of_process(configuration: Configuration, namespace: str, memory_name: Memor
         yield RoleRule(place, "coordination.k8s.io", "leases", "", UPDATE, (election.name,))
 
 
-def _of_objects(
+def _rights_for_objects(
     configuration: Configuration, namespace: str, memory_name: MemoryName, resolve: ResolveResource
 ) -> Iterator[RoleRule]:
     """Yield the permissions for Recommendation objects and for their targets, which are not known beforehand."""
@@ -160,7 +160,7 @@ def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tu
     return tuple(memory_name(name, shard) for shard in range(for_each.shards))
 
 
-def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
+def _rights_to_watch(configuration: Configuration) -> Iterator[RoleRule]:
     """Yield the permissions to watch nodes, pods, HPAs, scheduling kinds, counted kinds, and other objects."""
     needs = needs_of(configuration)
     if needs.nodes:

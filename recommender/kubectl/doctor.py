@@ -52,7 +52,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
     deadlines = RequestDeadlines(connect=3.0, silence=_CALL_SECONDS, total=2 * _CALL_SECONDS)
     try:
         client = kubernetes_client(cluster_settings(values), deadlines)
-        lines = [*_of_adapter(client, values), *_of_recommender(client, values)]
+        lines = [*_adapter_lines(client, values), *_recommender_lines(client, values)]
     except (UsageError, KubernetesError) as error:
         exit_for_usage(PROGRAM, str(error))
     form = values.text("output")
@@ -60,13 +60,13 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
     sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
 
 
-def _of_adapter(client: KubernetesClient, values: FlagValues) -> list[Line]:
+def _adapter_lines(client: KubernetesClient, values: FlagValues) -> list[Line]:
     settings = adapter_doctor.doctor_settings(_as_given_to(adapter_doctor.DOCTOR, values))
     lines = adapter_doctor.run_all_checks(ObjectClient(client, _CALL_SECONDS), settings)
     return _lines_of_program("adapter", lines)
 
 
-def _of_recommender(client: KubernetesClient, values: FlagValues) -> list[Line]:
+def _recommender_lines(client: KubernetesClient, values: FlagValues) -> list[Line]:
     if values.path("config") is None:
         return []
     _, configuration = configuration_or_exit(values, PROGRAM)

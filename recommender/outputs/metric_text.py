@@ -24,13 +24,13 @@ def exposition_of(families: Mapping[str, str], samples: Mapping[str, Samples]) -
     ).encode()
 
 
-def of_recommendation(record: Record) -> str:
+def recommendation_label(record: Record) -> str:
     """Return the label that all families of recommendations have."""
     return label("recommendation", record.name)
 
 
 @bounded_cache(32 * MEBIBYTE)
-def of_target(target: TargetReference | None) -> str:
+def target_labels(target: TargetReference | None) -> str:
     """Return the labels of a target; their values are empty if there is no target.
 
     Labels are in the order of their names everywhere, as Prometheus's own libraries write them.
@@ -41,7 +41,9 @@ def of_target(target: TargetReference | None) -> str:
     return ",".join(label(name, value) for name, value in parts)
 
 
-def of_targets(record: Record) -> Iterable[str]:
+def labels_of_each_target(record: Record) -> Iterable[str]:
     """Return one set of labels for each target of a record; a record without targets has one set."""
-    name = of_recommendation(record)
-    return [f"{name},{of_target(outcome.target)}" for outcome in record.targets] or [f"{name},{of_target(None)}"]
+    name = recommendation_label(record)
+    return [f"{name},{target_labels(outcome.target)}" for outcome in record.targets] or [
+        f"{name},{target_labels(None)}"
+    ]

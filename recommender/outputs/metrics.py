@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.record import Record, Status
 from recommender.decisions.summary import WORST_FIRST
-from recommender.outputs.metric_text import Samples, exposition_of, of_recommendation, of_target, of_targets
+from recommender.outputs.metric_text import (
+    Samples,
+    exposition_of,
+    labels_of_each_target,
+    recommendation_label,
+    target_labels,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -117,7 +123,7 @@ def _replicas(records: Iterable[Record]) -> Samples:
     samples: Samples = {}
     for record in records:
         own = [outcome.recommended_replicas for outcome in record.targets] or [record.replicas]
-        for labels, replicas in zip(of_targets(record), own, strict=True):
+        for labels, replicas in zip(labels_of_each_target(record), own, strict=True):
             if replicas is not None:
                 samples.setdefault(labels, float(replicas))
     return samples
@@ -125,7 +131,7 @@ def _replicas(records: Iterable[Record]) -> Samples:
 
 def _current_replicas(records: Iterable[Record]) -> Samples:
     return {
-        f"{of_recommendation(record)},{of_target(outcome.target)}": float(current)
+        f"{recommendation_label(record)},{target_labels(outcome.target)}": float(current)
         for record in records
         for outcome in record.targets
         if (current := outcome.current_replicas) is not None
@@ -134,7 +140,7 @@ def _current_replicas(records: Iterable[Record]) -> Samples:
 
 def _steps(records: Iterable[Record]) -> Samples:
     return {
-        f"{of_recommendation(record)},{label('step', step.step)}": float(step.value)
+        f"{recommendation_label(record)},{label('step', step.step)}": float(step.value)
         for record in records
         for step in record.steps
         if math.isfinite(step.value)
@@ -143,7 +149,7 @@ def _steps(records: Iterable[Record]) -> Samples:
 
 def _bindings(records: Iterable[Record]) -> Samples:
     return {
-        f"{of_recommendation(record)},{label('step', record.binding)}": 1.0
+        f"{recommendation_label(record)},{label('step', record.binding)}": 1.0
         for record in records
         if record.binding is not None
     }
@@ -153,8 +159,8 @@ def _timestamps(records: Iterable[Record]) -> Samples:
     """Return the time of each recommendation or target. If there are several records, their oldest time is used."""
     samples: Samples = {}
     for record in records:
-        name = of_recommendation(record)
-        labels = name if record.each is None else f"{name},{of_target(record.each)}"
+        name = recommendation_label(record)
+        labels = name if record.each is None else f"{name},{target_labels(record.each)}"
         samples[labels] = float(min(record.time, samples.get(labels, math.inf)))
     return samples
 
@@ -163,11 +169,11 @@ def _statuses(records: Iterable[Record]) -> Samples:
     samples: Samples = {}
     worst: dict[str, Status] = {}
     for record in records:
-        name = of_recommendation(record)
+        name = recommendation_label(record)
         if record.each is None:
             worst[name] = min(worst.get(name, Status.OK), record.status, key=WORST_FIRST.index)
         else:
-            samples[f"{name},{label('status', record.status)},{of_target(record.each)}"] = 1.0
+            samples[f"{name},{label('status', record.status)},{target_labels(record.each)}"] = 1.0
     for name, present in worst.items():
         samples |= {f"{name},{label('status', status)}": float(status is present) for status in Status}
     return samples

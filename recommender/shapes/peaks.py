@@ -137,11 +137,11 @@ def daemons_of(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
     found: dict[tuple[str, str], ClusterPod] = {}
     for pod in pods:
         if pod.controller is not None and pod.controller.is_daemon_set and is_per_node_pod(pod):
-            found[pod.namespace, pod.controller.name] = _of_no_node(pod)
+            found[pod.namespace, pod.controller.name] = _without_node(pod)
     return tuple(found[key] for key in sorted(found))
 
 
-def _of_no_node(pod: ClusterPod) -> ClusterPod:
+def _without_node(pod: ClusterPod) -> ClusterPod:
     """Return a DaemonSet's pod without the node name that the DaemonSet controller wrote into it."""
     facts = pod.facts
     if facts is not None and facts.scheduling.node_terms is not None:

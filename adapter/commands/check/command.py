@@ -138,10 +138,10 @@ def _contents(values: FlagValues) -> tuple[FileContent, ...]:
         return rule_files_of(paths)
     if values.boolean("fix"):
         raise UsageError("--fix changes files and cannot change a ConfigMap: save it to a file first")
-    return _of_configmap(values, configmap)
+    return _configmap_contents(values, configmap)
 
 
-def _of_configmap(values: FlagValues, name: str) -> tuple[FileContent, ...]:
+def _configmap_contents(values: FlagValues, name: str) -> tuple[FileContent, ...]:
     namespace, slash, name = name.partition("/")
     if not (namespace and slash and name) or "/" in name:
         raise UsageError("--configmap: write NAMESPACE/NAME")

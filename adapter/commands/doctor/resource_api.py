@@ -63,15 +63,15 @@ def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | 
     if isinstance(state, KubernetesError):
         return unread(_LINE, state, f"get on the apiservice {RESOURCE_API}")
     if isinstance(state, NotThere):
-        return _of_nobody(served=bool(served or named))
+        return _line_without_service(served=bool(served or named))
     service = state.registered.service
     if service is None or service != ours:
         status = CheckStatus.ERROR if named else CheckStatus.WARNING
         return judge_foreign(_LINE, state, "resourceRules" if served or named else "", _TAKEN, status=status)
-    return _of_ours(state, service, served=served)
+    return _line_of_own_service(state, service, served=served)
 
 
-def _of_nobody(*, served: bool) -> Line:
+def _line_without_service(*, served: bool) -> Line:
     if served:
         fix = f"create the APIService {RESOURCE_API}, as the chart does for rules.resource"
         return error(_LINE, f"no APIService points to this adapter, so its resourceRules have no effect: {_LOST}", fix)
@@ -79,7 +79,7 @@ def _of_nobody(*, served: bool) -> Line:
     return warning(_LINE, f"nothing serves it: {_LOST}", fix)
 
 
-def _of_ours(state: Seen, service: ObjectName, *, served: bool | None) -> Line:
+def _line_of_own_service(state: Seen, service: ObjectName, *, served: bool | None) -> Line:
     if served is False:
         message = f"it points to {service}, whose rules hold no resourceRules that can be served: {_LOST}"
         fix = f"give resourceRules (see `{PROGRAM} check`), or delete the APIService and install metrics-server"

@@ -97,11 +97,11 @@ def _protected_route(
     route: Route, token: BearerToken | None, certificate: ClientCertificate | None, open_paths: Collection[str]
 ) -> Route:
     if certificate is not None and route.path.startswith(SCHEDULER):
-        return replace(route, admit=_unless(certificate.problem))
+        return replace(route, admit=_refuse_with(certificate.problem))
     if token is not None and route.path.startswith(SCHEDULER):
         return replace(route, largest_body_bytes=min(route.largest_body_bytes, LARGEST_UNAUTHENTICATED_BODY_BYTES))
     if token is not None and _needs_token(route.path, open_paths):
-        return replace(route, admit=_unless(token.problem))
+        return replace(route, admit=_refuse_with(token.problem))
     return route
 
 
@@ -109,7 +109,7 @@ def _needs_token(path: str, open_paths: Collection[str]) -> bool:
     return path not in open_paths and any(path == one or path.startswith(f"{one}/") for one in TOKEN_PATHS)
 
 
-def _unless(problem: Callable[[Request], str | None]) -> Admit:
+def _refuse_with(problem: Callable[[Request], str | None]) -> Admit:
     def admit(request: Request) -> Response | None:
         reason = problem(request)
         return None if reason is None else _unauthorized_response(request.path, reason)

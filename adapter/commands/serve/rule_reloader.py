@@ -109,7 +109,7 @@ class RuleReloader:
                 self._tell("rules that waited for a kind of object are in force")
 
     def _load(self, contents: Sequence[FileContent]) -> _Loaded:
-        files = load_each(contents, self._said_last)
+        files = load_each(contents, self._last_good_documents)
         judge = self._trials.of_a_change(self.rulebook) if self._trials else None
         documents, broken = files.documents, files.broken
         parsed = parse_rulebook(documents, self._resolve, judge)
@@ -118,18 +118,18 @@ class RuleReloader:
             if len(broken) + 1 == len(contents):
                 raise FilesError(f"{lost}; {_VANISHED}")
             broken = (*broken, replace(lost, message=f"{lost.message}; {_VANISHED}"))
-            documents = tuple(each for document in documents for each in self._unless_lost(document, lost.file))
+            documents = tuple(each for document in documents for each in self._last_good_if_lost(document, lost.file))
             parsed = parse_rulebook(documents, self._resolve, judge)
             lost = lost_list(parsed, self.rulebook)
         return _Loaded(documents, parsed, broken, empty_folders(self._paths, contents))
 
-    def _said_last(self, path: Path) -> tuple[Document, ...]:
+    def _last_good_documents(self, path: Path) -> tuple[Document, ...]:
         """Return the last good content of a file, or of all files of a folder, each once."""
         last = {Path(document.file): document for document in self._documents}
         return tuple(document for file, document in last.items() if path in (file, file.parent))
 
-    def _unless_lost(self, document: Document, file: str) -> tuple[Document, ...]:
-        return self._said_last(Path(file)) if document.file == file else (document,)
+    def _last_good_if_lost(self, document: Document, file: str) -> tuple[Document, ...]:
+        return self._last_good_documents(Path(file)) if document.file == file else (document,)
 
     def _apply_change(self, loaded: _Loaded) -> bool:
         self._put_in_force(loaded)
@@ -140,7 +140,7 @@ class RuleReloader:
         self._take_in(loaded.parsed, files_are_good=not loaded.broken)
         for finding in loaded.broken:
             if finding not in self._broken:
-                _log_broken(finding, goes_on=bool(self._said_last(Path(finding.file))))
+                _log_broken(finding, goes_on=bool(self._last_good_documents(Path(finding.file))))
         for folder in loaded.empty:
             _log.warning("%s: %s, so nothing is served from it", folder, EMPTY_FOLDER)
         self._documents, self._broken = loaded.documents, loaded.broken

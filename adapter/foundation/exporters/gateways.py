@@ -18,7 +18,7 @@ _NO_INGRESS: Final = "send requests that match an Ingress: those of the default 
 _NOT_OF_ENVOY_ITSELF: Final = 'envoy_http_conn_manager_prefix!="admin"'
 
 
-def _of_istio(series: str, meaning: str) -> KnownMetric:
+def _istio_metric(series: str, meaning: str) -> KnownMetric:
     return KnownMetric(
         exporter="istio",
         series=series,
@@ -80,8 +80,8 @@ GATEWAYS: Final = (
         "scrape Envoy's path /stats/prometheus, whose series carry the label `envoy_cluster_name`",
         ("envoy_cluster_upstream_rq_active", _GAUGE, "requests that a cluster of Envoy is answering"),
     ),
-    _of_istio("istio_requests_total", "requests that reached a Service, counted where they arrive"),
-    _of_istio("istio_tcp_connections_opened_total", "TCP connections that were opened to a Service"),
+    _istio_metric("istio_requests_total", "requests that reached a Service, counted where they arrive"),
+    _istio_metric("istio_tcp_connections_opened_total", "TCP connections that were opened to a Service"),
     *external_metrics(
         "traefik",
         ("exported_service", "service"),

@@ -40,7 +40,7 @@ class _Generations:
         """Return about how much memory all entries take in total."""
         return self._young_bytes + self._old_bytes
 
-    def of_the_old(self, key: _Key) -> tuple[Any] | None:
+    def take_from_older(self, key: _Key) -> tuple[Any] | None:
         """Move a value from the older to the younger generation, and return it in a tuple; None if it is not there."""
         with self._lock:
             if key not in self._old:
@@ -84,7 +84,7 @@ def bounded_cache(most_bytes: int) -> Callable[[F], F]:
                 return generations.young[key]
             except KeyError:
                 pass
-            known = generations.of_the_old(key)
+            known = generations.take_from_older(key)
             if known is not None:
                 return known[0]
             value = function(*key)

@@ -90,10 +90,10 @@ def attributes_of(method: str, path: str, query: str = "") -> Attributes:
         verb, *rest = rest
         if not rest:
             raise BadPathError(f"the path names nothing to {verb}")
-    return _of_resource(verb, group, version, rest, query)
+    return _resource_attributes(verb, group, version, rest, query)
 
 
-def _of_resource(verb: str, group: str, version: str, rest: list[str], query: str) -> Attributes:
+def _resource_attributes(verb: str, group: str, version: str, rest: list[str], query: str) -> Attributes:
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]

@@ -226,10 +226,10 @@ class _Objects:
     def of(self, labels: AbstractSet[str]) -> tuple[_ObjectLabels, ...]:
         """Return one entry for each kind of object, ascending by label. A namespaced kind needs a namespace label."""
         if not isinstance(labels, frozenset):
-            return self._of_telling(labels)
+            return self._named_by_labels(labels)
         known = self._known.get(labels)
         if known is None:
-            known = self._known[labels] = self._of_telling(labels)
+            known = self._known[labels] = self._named_by_labels(labels)
         return known
 
     def with_rivals(self, labels: AbstractSet[str]) -> frozenset[str]:
@@ -238,7 +238,7 @@ class _Objects:
         numbers = Counter(kinds.values())
         return frozenset(label for label, kind in kinds.items() if numbers[kind] > 1)
 
-    def _of_telling(self, labels: AbstractSet[str]) -> tuple[_ObjectLabels, ...]:
+    def _named_by_labels(self, labels: AbstractSet[str]) -> tuple[_ObjectLabels, ...]:
         telling = frozenset(label for label in labels if self._resource_of(label))
         known = self._known.get(telling)
         if known is None:

@@ -77,7 +77,7 @@ def judge_claims(before: Ownership, claims: Sequence[ExporterClaim], now: float)
             claim = claims[place]
             if place == winner:
                 continue
-            if winner is not None and _had_its_turn(claim, claims[winner], contested):
+            if winner is not None and _is_replaced_by(claim, claims[winner], contested):
                 earlier[place] = winner
                 continue
             refused[place] = _refusal(judging, claim, owner)
@@ -168,7 +168,7 @@ def _owner_of_claim(owner: Owner | None, claim: ExporterClaim) -> Owner:
     return Owner(claim.source, claim.exporter, claim.is_own, seen_at)
 
 
-def _had_its_turn(claim: ExporterClaim, winner: ExporterClaim, contested: Mapping[tuple[str, str], float]) -> bool:
+def _is_replaced_by(claim: ExporterClaim, winner: ExporterClaim, contested: Mapping[tuple[str, str], float]) -> bool:
     """Return whether a claim comes from an exporter that the winner, which is of the same source, has replaced."""
     return (
         winner.is_live

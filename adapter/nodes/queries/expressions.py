@@ -161,7 +161,7 @@ def selector(metric: str, matchers: Sequence[str], *own: str) -> str:
     return f"{metric}{{{inside}}}" if inside else metric
 
 
-def by_of(resource: LoadResource) -> str:
+def by_clause_of(resource: LoadResource) -> str:
     """Return the clause that keeps exporters apart by their labels."""
     return _BY_JOB if resource is LoadResource.GPU else BY
 
@@ -221,7 +221,7 @@ def _gpu(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
 
 
 def _recorded_expressions(resource: LoadResource, matchers: Sequence[str]) -> dict[str, str]:
-    parts = {RATIO: f"avg {by_of(resource)} ({selector(RULES[resource], matchers)})"}
+    parts = {RATIO: f"avg {by_clause_of(resource)} ({selector(RULES[resource], matchers)})"}
     if resource is LoadResource.CPU:
         parts[ADVANCE] = f"avg {BY} ({selector(ACCOUNTED_RULE, matchers)})"
     return parts
@@ -231,7 +231,7 @@ def _freshness_parts(resource: LoadResource, rate: RateFunction, matchers: Seque
     """Return the parts that show how fresh the samples are, and whether counters were reset."""
     own = ('mode="idle"',) if resource is LoadResource.CPU else ()
     scraped = selector(BASES[resource], matchers, *own)
-    parts = {NEWEST: f"max {by_of(resource)} (timestamp({scraped}))"}
+    parts = {NEWEST: f"max {by_clause_of(resource)} (timestamp({scraped}))"}
     if resource is LoadResource.CPU:
         parts[RESETS] = f"max {BY} (resets({scraped}[{rate.window_seconds}s])) > 0"
     return parts

@@ -22,7 +22,7 @@ from adapter.nodes.queries.expressions import (
     RATIO,
     RULES,
     RateFunction,
-    by_of,
+    by_clause_of,
     selector,
     union,
     value_parts,
@@ -220,7 +220,7 @@ def past_expression(
     matchers = with_bounds(matchers)
     if recorded:
         rule = selector(RULES[resource], matchers)
-        return union({RATIO: f"avg {by_of(resource)} (avg_over_time({rule}[{slot_seconds}s]))"})
+        return union({RATIO: f"avg {by_clause_of(resource)} (avg_over_time({rule}[{slot_seconds}s]))"})
     return union(value_parts(resource, RateFunction("rate", slot_seconds), matchers))
 
 

@@ -26,7 +26,7 @@ from adapter.nodes.queries.expressions import (
     PART_LABEL,
     RULES,
     base_series,
-    by_of,
+    by_clause_of,
     by_source,
     matchers_of,
     selector,
@@ -105,7 +105,7 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
     matchers = (*matchers, *bound_label_lengths(SOURCE_LABELS))
     parts |= _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
-        base, by, source = base_series(resource, matchers), by_of(resource), by_source(resource)
+        base, by, source = base_series(resource, matchers), by_clause_of(resource), by_source(resource)
         parts[f"{_SERIES}{resource.value}"] = _largest(BY_SOURCE, base)
         # All modes of a CPU count: otherwise, somebody could export only a mode that is not examined.
         parts[f"{_EXPORTERS}{resource.value}"] = _largest(source, f"count {by} ({base})")
@@ -133,15 +133,15 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
     )
     counts = " or ".join(f"max by ({labels}) (count_over_time({one}{window}))" for one, labels in one_per_exporter)
     sources = " or ".join(f"count by ({labels}) ({one})" for one, labels in one_per_exporter)
-    parts[_SCRAPES] = f"({counts}) and {_of_few_sources(sources)}"
+    parts[_SCRAPES] = f"({counts}) and {_with_few_sources(sources)}"
     clusters = ", ".join(CLUSTER_LABELS)
     mixed = " or ".join(
         f"count by ({labels}) (group by ({labels}, {clusters}) ({one})) > 1" for one, labels in one_per_exporter
     )
-    parts[_MIXED] = f"({mixed}) and {_of_few_sources(sources)}"
+    parts[_MIXED] = f"({mixed}) and {_with_few_sources(sources)}"
     unames = f"count by (nodename, {who}) ({selector('node_uname_info', short, *bound_label_lengths(('nodename',)))})"
     # An exporter that reports many names counts as having none.
-    parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"
+    parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_with_few_sources(unames)}"
     return {part: f"({expression})" for part, expression in parts.items()}
 
 
@@ -149,7 +149,7 @@ def _largest(by: str, series: str) -> str:
     return f"topk({MOST_SOURCES}, count {by} ({series}))"
 
 
-def _of_few_sources(series: str) -> str:
+def _with_few_sources(series: str) -> str:
     """Return the right side of an `and` that leaves out instances with very many sources."""
     return f"on (instance) (count by (instance) ({series}) <= {_MOST_SOURCES_OF_INSTANCE})"
 

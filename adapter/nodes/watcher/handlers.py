@@ -58,7 +58,7 @@ class _Handlers:
             return asked
         prepared, window = asked
         if host:
-            return self._of_host(request, prepared, window, host, _unknown_as_go)
+            return self._host_response(request, prepared, window, host, _unknown_as_go)
         return _response_for(prepared.windows[window].whole, request)
 
     def host(self, request: Request) -> Response:
@@ -66,7 +66,7 @@ class _Handlers:
         host = unquote(request.path_values["host"])
         if isinstance(asked := self._requested_window(_parameters(request)), Response):
             return asked
-        return self._of_host(request, *asked, host, _unknown)
+        return self._host_response(request, *asked, host, _unknown)
 
     def health(self, _request: Request) -> Response:
         """Answer `/watcher/health`: 200 without a body if the default window can be served."""
@@ -97,7 +97,7 @@ class _Handlers:
         return prepared, window
 
     @staticmethod
-    def _of_host(
+    def _host_response(
         request: Request,
         prepared: PreparedWatcher,
         window: int,

@@ -59,7 +59,7 @@ def configuration_of_workload(values: FlagValues) -> WorkloadConfiguration:
 
 
 def _draft(sources: AskedSources, wanted: ObjectName) -> Draft:
-    drafts = proposed_entries(sources.queries, _of_workload(sources.seen, wanted))
+    drafts = proposed_entries(sources.queries, _surroundings_of(sources.seen, wanted))
     if not drafts:
         raise UsageError(
             f"--workload {wanted}: no series of a known exporter is its load, and it is not a known add-on: "
@@ -70,7 +70,7 @@ def _draft(sources: AskedSources, wanted: ObjectName) -> Draft:
     return drafts[0]
 
 
-def _of_workload(seen: Surroundings, wanted: ObjectName) -> Surroundings:
+def _surroundings_of(seen: Surroundings, wanted: ObjectName) -> Surroundings:
     """Return the facts that concern only this workload."""
     key = (wanted.namespace, wanted.name)
     replicas = {each: size for each, size in seen.cluster.replicas.items() if (each.namespace, each.name) == key}

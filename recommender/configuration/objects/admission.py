@@ -73,7 +73,7 @@ def configuration_with_objects(file: Configuration, objects: Collection[ReadObje
             refusals[key] = read
             continue
         quotas[each.about.namespace].add(read)
-        owners |= {identity_of(target): _of_older(key) for target in read.policy.targets}
+        owners |= {identity_of(target): _taken_by_older(key) for target in read.policy.targets}
         counting.append(read)
     known = {each.about.key: each.about for each in objects}
     recommendations = (*file.recommendations, *counting)
@@ -92,7 +92,7 @@ def _in_file(entry: Recommendation) -> ObjectRefusal:
     )
 
 
-def _of_older(key: str) -> ObjectRefusal:
+def _taken_by_older(key: str) -> ObjectRefusal:
     return ObjectRefusal("TargetTaken", f"a target of the older object {key}")
 
 

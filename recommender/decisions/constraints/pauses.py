@@ -57,7 +57,7 @@ def active_pauses(brakes: Brakes, targets: Sequence[KnownTarget], now: float) ->
     found = [ActivePause(brakes.paused, "the configuration")] if brakes.paused else []
     for target in targets:
         if target.state.paused is not None:
-            found += _of_annotation(target.state.paused, f"the annotation {ANNOTATION} of {target.reference}")
+            found += _pauses_of_annotation(target.state.paused, f"the annotation {ANNOTATION} of {target.reference}")
     return tuple(each for each in found if each.pause.until is None or each.pause.until > now)
 
 
@@ -66,7 +66,7 @@ def stops(pauses: Sequence[ActivePause], direction: Direction) -> bool:
     return any(each.pause.direction in {direction, Direction.BOTH} for each in pauses)
 
 
-def _of_annotation(text: str, source: str) -> list[ActivePause]:
+def _pauses_of_annotation(text: str, source: str) -> list[ActivePause]:
     try:
         pause = read_pause(text)
     except ValueError as error:

@@ -19,11 +19,11 @@ _RFC3339: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})
 
 def rfc3339(seconds: float) -> str:
     """Return a time in Unix seconds as text in UTC, rounded down to seconds: `2026-11-21T06:00:00Z`."""
-    return _of_whole_seconds(math.floor(seconds))
+    return _whole_seconds_text(math.floor(seconds))
 
 
 @bounded_cache(MEBIBYTE)
-def _of_whole_seconds(seconds: int) -> str:
+def _whole_seconds_text(seconds: int) -> str:
     """Return the text of a time, cached because ten thousand records of one poll share few times."""
     return timestamps.rfc3339(seconds)
 

@@ -239,7 +239,7 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
     for namespace in groups.namespaces if groups is not None else ():
         yield RoleRule(namespace, _INFRASTRUCTURE, "*", "", WATCH)
         if groups is not None and Output.SCALE in recommendation.policy.outputs:
-            yield from _of_scaling(namespace, changes_machines=groups.may_have_marks)
+            yield from _scaling_rights(namespace, changes_machines=groups.may_have_marks)
     if Output.SCALE in recommendation.policy.outputs and settings.node_groups.delete_nodes:
         yield RoleRule("", "", "nodes", "", UPDATE)
         yield RoleRule("", "", "pods", "eviction", CREATE)
@@ -248,7 +248,7 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
         yield RoleRule(buffer.namespace, _AUTOSCALER_API, "capacitybuffers", "", UPDATE, (buffer.name,))
 
 
-def _of_scaling(namespace: str, *, changes_machines: bool) -> Iterator[RoleRule]:
+def _scaling_rights(namespace: str, *, changes_machines: bool) -> Iterator[RoleRule]:
     """Yield the rights to write sizes, and to read limits and pauses again right before each write."""
     for resource in (*SCALABLE_RESOURCES.values(), "clusters"):
         yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "", GET)

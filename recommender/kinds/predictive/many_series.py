@@ -99,12 +99,12 @@ def verdicts_by_series(
             history.start_seconds + first * history.step_seconds, history.step_seconds, history.values[places, first:]
         )
         known = replace(terms, proofs=[terms.proofs[place] for place in places.tolist()] if terms.proofs else [])
-        for place, verdict in zip(places, _of_block(known, names, fits, block), strict=True):
+        for place, verdict in zip(places, _verdicts_of_block(known, names, fits, block), strict=True):
             found[int(place)] = verdict
     return tuple(found)
 
 
-def _of_block(
+def _verdicts_of_block(
     terms: JudgingTerms, names: Sequence[str], fits: Mapping[str, SharedFit], block: LoadHistory
 ) -> Sequence[SeriesVerdict | None]:
     try:
@@ -120,7 +120,7 @@ def _of_block(
     return [
         verdict
         for place, one in enumerate(ones)
-        for verdict in _of_block(replace(terms, proofs=terms.proofs[place : place + 1]), names, fits, one)
+        for verdict in _verdicts_of_block(replace(terms, proofs=terms.proofs[place : place + 1]), names, fits, one)
     ]
 
 

@@ -12,7 +12,7 @@ from adapter.foundation.web.metric_text import label
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.texts.record_texts import figure_text, plain
 from recommender.decisions.texts.times import rfc3339
-from recommender.outputs.metric_text import of_recommendation, of_targets
+from recommender.outputs.metric_text import labels_of_each_target, recommendation_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,8 +38,8 @@ PREDICTION_FAMILIES: Final = {
 def prediction_samples(records: Iterable[Record]) -> dict[str, Samples]:
     """Return the samples of each family; `records` are the records that have a valid value."""
     found = [(record, forecast) for record in records if (forecast := forecast_of(record)) is not None]
-    active = Counter((of_recommendation(record), prediction.model) for record, prediction in found)
-    observed = {labels: prediction.load.now for record, prediction in found for labels in of_targets(record)}
+    active = Counter((recommendation_label(record), prediction.model) for record, prediction in found)
+    observed = {labels: prediction.load.now for record, prediction in found for labels in labels_of_each_target(record)}
     return {
         "tidewatch_predicted_load": _finite(_quantile_samples(found)),
         "tidewatch_observed_load": _finite(observed),
@@ -60,7 +60,7 @@ def _quantile_samples(found: Iterable[tuple[Record, Prediction]]) -> Samples:
         f"{label('quantile', quantile)},{labels}": value
         for record, prediction in found
         if prediction.load.predicted is not None
-        for labels in of_targets(record)
+        for labels in labels_of_each_target(record)
         for quantile, value in prediction.load.quantiles.items()
     }
 
@@ -86,7 +86,7 @@ def _costs(found: Iterable[tuple[Record, Prediction]]) -> Samples:
 
 def _budgets(found: Iterable[tuple[Record, Prediction]]) -> Samples:
     return {
-        of_recommendation(record): prediction.budget_ratio
+        recommendation_label(record): prediction.budget_ratio
         for record, prediction in found
         if prediction.budget_ratio is not None
     }

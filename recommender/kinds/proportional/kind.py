@@ -30,7 +30,7 @@ from recommender.kinds.proportional.parameters import DriverQuery, ParametersCon
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
 from recommender.kinds.proportional.written_sizes import calculate_written_sizes
 from recommender.kinds.resizing.resize_settings import rights_in_namespaces, rights_on_targets
-from recommender.outputs.metric_text import Samples, of_recommendation, of_target
+from recommender.outputs.metric_text import Samples, recommendation_label, target_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,11 +52,11 @@ def resource_samples(sized: Iterable[tuple[Record, ContainerResources]]) -> dict
     """Return the samples of each family; `sized` are records that have a valid value, with their sizes."""
     samples: Samples = {}
     for record, resources in sized:
-        targets = [of_target(outcome.target) for outcome in record.targets] or [of_target(None)]
+        targets = [target_labels(outcome.target) for outcome in record.targets] or [target_labels(None)]
         for container, kinds in resources.items():
             for resource, bound, quantity in _bounds(kinds):
                 size = parse_quantity(quantity).nanos / _NANOS_PER_UNIT
-                about = f"{label('bound', bound)},{label('container', container)},{of_recommendation(record)}"
+                about = f"{label('bound', bound)},{label('container', container)},{recommendation_label(record)}"
                 for target in targets:
                     samples.setdefault(f"{about},{label('resource', resource)},{target}", size)
     return {RECOMMENDED_RESOURCES: samples}

@@ -8,7 +8,7 @@ from adapter.foundation.web.metric_text import label
 from recommender.decisions.texts.columns import GAP, columns
 from recommender.kinds.kind import RECOMMENDED_RESOURCES
 from recommender.kinds.resources.container_requests import RequestSize, RequestSizes, in_units, quantity_of_request
-from recommender.outputs.metric_text import Samples, of_recommendation, of_target
+from recommender.outputs.metric_text import Samples, recommendation_label, target_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,11 +32,11 @@ def request_samples(sized: Iterable[tuple[Record, RequestSizes]]) -> dict[str, S
     """Return the samples of the family, in cores and bytes; `sized` are the records that have a valid value."""
     samples: Samples = {}
     for record, found in sized:
-        target = of_target(record.each)
+        target = target_labels(record.each)
         for container, sizes in found.by_container.items():
             for resource, size in sizes.items():
                 for bound, amount in _bounds(size):
-                    labels = f"{label('bound', bound)},{label('container', container)},{of_recommendation(record)}"
+                    labels = f"{label('bound', bound)},{label('container', container)},{recommendation_label(record)}"
                     value = in_units(resource, amount)
                     samples.setdefault(f"{labels},{label('resource', resource)},{target}", value)
     return {RECOMMENDED_RESOURCES: samples}

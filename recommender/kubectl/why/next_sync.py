@@ -161,17 +161,17 @@ def _limit(spec: HPASpec, decision: HpaDecision) -> str:
         case LimitReason.TOO_FEW_REPLICAS:
             words = f"minReplicas is {spec.min_replicas}"
         case LimitReason.SCALE_UP_LIMIT if behaviour is not None:
-            words = _of_policies("scaleUp", behaviour.scale_up)
+            words = _policies_text("scaleUp", behaviour.scale_up)
         case LimitReason.SCALE_UP_LIMIT:
             words = "without behavior one sync doubles the size at most, or makes it 4"
         case LimitReason.SCALE_DOWN_LIMIT if behaviour is not None:
-            words = _of_policies("scaleDown", behaviour.scale_down)
+            words = _policies_text("scaleDown", behaviour.scale_down)
         case _:
             return f"the limit is {decision.reason}"
     return f"{words} ({decision.reason})"
 
 
-def _of_policies(key: str, rules: ScalingRules) -> str:
+def _policies_text(key: str, rules: ScalingRules) -> str:
     if rules.select is SelectPolicy.DISABLED:
         return f"behavior.{key} has selectPolicy Disabled"
     return f"the policies of behavior.{key} allow no more now"

@@ -34,7 +34,7 @@ FORM_ERRORS: Final = (KeyError, ValueError, TypeError, AttributeError)
 """What reading an answer in another form raises: whatever serves a metrics API, its answer must not prevent ours."""
 
 
-def of_another_form(api: str, error: Exception) -> str:
+def form_problem(api: str, error: Exception) -> str:
     """Return what is wrong with an answer whose reading raised one of `FORM_ERRORS`."""
     return f"the answer of {api} is not in the form of the API: {error!r}"
 
@@ -77,7 +77,7 @@ class MetricsApis:
         except FORM_ERRORS as error:
             api = _API_OF.get(metric["type"], CUSTOM)
             return AskedMetric(
-                api, str(metric["type"]), "", {}, "", "", Unavailable(of_another_form(api, error)), {}, None
+                api, str(metric["type"]), "", {}, "", "", Unavailable(form_problem(api, error)), {}, None
             )
 
     def _ask(self, metric: Mapping[str, Any]) -> AskedMetric:

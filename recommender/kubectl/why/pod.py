@@ -13,7 +13,7 @@ from recommender.kubectl.reader import NotRead, Reader, object_path
 from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection, ago
 from recommender.kubectl.why.events import events_of, events_section
-from recommender.kubectl.why.observed import CUSTOM, FORM_ERRORS, RESOURCE, of_another_form
+from recommender.kubectl.why.observed import CUSTOM, FORM_ERRORS, RESOURCE, form_problem
 
 _MOST_METRICS: Final = 20
 """At most this many custom metrics are requested for one pod."""
@@ -138,7 +138,7 @@ def _resource_metrics(reader: Reader, namespace: str, name: str) -> dict[str, An
         containers = {one["name"]: dict(one.get("usage") or {}) for one in found.get("containers") or ()}
         return {"time": _readable(found.get("timestamp")), "containers": containers}
     except FORM_ERRORS as error:
-        return NotRead(f"CPU and memory: {of_another_form(RESOURCE, error)}")
+        return NotRead(f"CPU and memory: {form_problem(RESOURCE, error)}")
 
 
 def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -160,7 +160,7 @@ def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dic
         try:
             values += [{"metric": metric, "value": one["value"], "time": _readable(one["timestamp"])} for one in found]
         except FORM_ERRORS as error:
-            lacking.append(f"pods/{metric}: {of_another_form(CUSTOM, error)}")
+            lacking.append(f"pods/{metric}: {form_problem(CUSTOM, error)}")
     if len(served) > _MOST_METRICS:
         unasked = len(served) - _MOST_METRICS
         were = agreeing(unasked, "was", "were")

@@ -136,10 +136,12 @@ class ExpectedPods:
 
     def _pods(self, counts: FloatArray) -> tuple[ClusterPod, ...]:
         return tuple(
-            pod for place in np.flatnonzero(counts).tolist() for pod in self._of_like(place, round(counts.item(place)))
+            pod
+            for place in np.flatnonzero(counts).tolist()
+            for pod in self._copies_of(place, round(counts.item(place)))
         )
 
-    def _of_like(self, place: int, count: int) -> list[ClusterPod]:
+    def _copies_of(self, place: int, count: int) -> list[ClusterPod]:
         copies, like = self._copies[place], self._scene.recording.pod_kinds[self._likes[place].kind]
         copies += (
             replace(like, name=f"expected-{place}-{number}", node="", phase="Pending")

@@ -65,16 +65,18 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
     """Return the verdict on the policies. The first must be the configured one; unknown days do not count."""
     whole = int(known_days.sum())
     if unknown_ratio > MOST_UNKNOWN_RATIO:
-        return _unsaid(f"{100 * unknown_ratio:.0f}% of the time is not recorded: see the gaps, and choose another time")
+        return _without_verdict(
+            f"{100 * unknown_ratio:.0f}% of the time is not recorded: see the gaps, and choose another time"
+        )
     if whole < LEAST_DAYS:
         days = f"{whole} whole day{'' if whole == 1 else 's'}"
-        return _unsaid(f"there are {days}, and a verdict needs {LEAST_DAYS}: replay or record a longer time")
+        return _without_verdict(f"there are {days}, and a verdict needs {LEAST_DAYS}: replay or record a longer time")
     costs = [one.cost for one in outcomes]
     if any(cost is None for cost in costs):
-        return _unsaid("not all node groups have a price, so costs cannot be compared: write `price` for each")
+        return _without_verdict("not all node groups have a price, so costs cannot be compared: write `price` for each")
     current = outcomes[0]
     if current.cost is not None and not current.cost[np.flatnonzero(known_days)].any():
-        return _unsaid(
+        return _without_verdict(
             "the nodes of the configured policy cost nothing by their prices, so nothing can be saved: write the price "
             "of each node group"
         )
@@ -117,7 +119,7 @@ def interval_of(drawn: FloatArray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _unsaid(why: str) -> ReplayVerdict:
+def _without_verdict(why: str) -> ReplayVerdict:
     return ReplayVerdict(None, None, None, f"No policy is recommended: {why}.")
 
 

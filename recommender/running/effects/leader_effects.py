@@ -80,7 +80,7 @@ class ClusterEffects:
             # before these calls were added.
             self._end_calls_of_changed()
         self._announce(records)
-        self.keep(now, of_file(records))
+        self.keep(now, records_of_file(records))
 
     def reconfigured(self, configuration: Configuration) -> None:
         """Stop sending calls that were decided under other settings, without waiting for the next poll.
@@ -163,7 +163,7 @@ def _records_with_limits(
         yield replace(record, targets=(outcome,)), until(memory.by_target.get(outcome.target, memory))
 
 
-def of_file(records: Iterable[Record]) -> list[Record]:
+def records_of_file(records: Iterable[Record]) -> list[Record]:
     """Return the records of the configuration file, whose history is kept.
 
     Objects have no history here: they come and go, and their status shows their last change.
@@ -189,7 +189,7 @@ class HistoryAlone:
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:  # noqa: ARG002 - as the protocol has it
         """Keep the records for the page."""
-        self._keep(now, of_file([decision.record for decision in decisions]))
+        self._keep(now, records_of_file([decision.record for decision in decisions]))
 
     def stand_down(self) -> None:
         """Do nothing: a process without a Lease always leads."""

@@ -186,7 +186,7 @@ class TargetLookups:
         now = self._clock.wall()
         try:
             path = target_path(target, self._resolve)
-            state = self._of_object(target, path) or self._of_scale_only(target, path)
+            state = self._state_of_object(target, path) or self._state_of_scale_only(target, path)
         except NotServedError as error:
             # The object may exist in another version.
             return Unknown(f"{error}: check apiVersion")
@@ -196,7 +196,7 @@ class TargetLookups:
             return Unknown(str(error), is_awaited=is_of_the_server(error))
         return Observed(state, now)
 
-    def _of_object(self, target: TargetReference, path: str) -> TargetState | None:
+    def _state_of_object(self, target: TargetReference, path: str) -> TargetState | None:
         """Return the state of the object; None if it may not be read."""
         if self._clock.monotonic() < self._scale_only_until.get(target, 0.0):
             return None
@@ -219,10 +219,10 @@ class TargetLookups:
             found = scaled_object_of(document, self._size_of_custom_kind(target, path))
         except NoReplicasError:
             # Only the scale knows where its kind has the size; pauses and rollouts are those of the object.
-            found = scaled_object_of(document, self._of_scale(target, path).replicas)
+            found = scaled_object_of(document, self._state_of_scale(target, path).replicas)
         return replace(target_state_of(found), uid=uid_of(document))
 
-    def _of_scale_only(self, target: TargetReference, path: str) -> TargetState:
+    def _state_of_scale_only(self, target: TargetReference, path: str) -> TargetState:
         """Return the state of an object that may not be read, and do not try to read it for a while.
 
         If its scale may not be read either, the next call tries both: an API server that has just started refuses all
@@ -236,7 +236,7 @@ class TargetLookups:
                 self._scale_only_until.pop(target, None)
             raise
         if self._clock.monotonic() >= self._scale_only_until.get(target, 0.0):
-            whole = self._of_object(target, path)
+            whole = self._state_of_object(target, path)
             if whole is not None:
                 return whole
             with self._ended:
@@ -254,7 +254,7 @@ class TargetLookups:
         if is_only_in_spec or self._clock.monotonic() < self._object_only_until.get(target, 0.0):
             return None
         try:
-            return self._of_scale(target, path).replicas
+            return self._state_of_scale(target, path).replicas
         except FactError:
             return None
         except ForbiddenError:
@@ -262,7 +262,7 @@ class TargetLookups:
                 self._object_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
             return None
 
-    def _of_scale(self, target: TargetReference, path: str) -> TargetState:
+    def _state_of_scale(self, target: TargetReference, path: str) -> TargetState:
         """Return the size that the scale of an object states that has been read."""
         try:
             return self._size_in_scale(target, path)

@@ -90,7 +90,7 @@ class ConfigMapMemoryStore:
         """Return the memory in its ConfigMap; unusable content is written to the log and then replaced."""
         key = MemoryKey(name, shard)
         content = self._read_content(key)
-        return None if content is None else decode_or_log(key, self._where(key), content)
+        return None if content is None else decode_or_log(key, self._place_of(key), content)
 
     def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
         """Store the memory at once if it is urgent, and otherwise as soon as the limits on writes allow."""
@@ -230,7 +230,7 @@ class ConfigMapMemoryStore:
         stored.needs_load = True
         _log.warning(
             "a stored memory was changed by another client and is loaded again",
-            extra=fields(recommendation=key.recommendation, config_map=self._where(key)),
+            extra=fields(recommendation=key.recommendation, config_map=self._place_of(key)),
         )
         return False
 
@@ -259,7 +259,7 @@ class ConfigMapMemoryStore:
         stored.is_foreign = found is not None and labels.get("app.kubernetes.io/managed-by") != MANAGED_BY
         if stored.is_foreign:
             message = (
-                f"ConfigMap {self._where(key)} has no label app.kubernetes.io/managed-by={MANAGED_BY}, so it is left"
+                f"ConfigMap {self._place_of(key)} has no label app.kubernetes.io/managed-by={MANAGED_BY}, so it is left"
                 " alone and nothing is scaled for this recommendation: delete it or rename the recommendation"
             )
             self._states.failed(key.object_name, message, recommendation=key.recommendation)
@@ -287,5 +287,5 @@ class ConfigMapMemoryStore:
         if not self._failing:
             self._states.recovered("access", "memories can be read and written again")
 
-    def _where(self, key: MemoryKey) -> str:
+    def _place_of(self, key: MemoryKey) -> str:
         return f"{self._namespace}/{key.object_name}"

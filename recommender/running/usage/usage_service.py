@@ -93,7 +93,7 @@ class UsageService:
                 keeper.keep(needs, {need.name for need in wanted})
                 for need in needs:
                     if keeper.due(need):
-                        keeper.read(need, partial(self._goes_on, wanted, stop))
+                        keeper.read(need, partial(self._is_still_wanted, wanted, stop))
                 keeper.save()
             stop.wait(_LOOK_SECONDS)
         if reader.keeper is not None:
@@ -102,7 +102,7 @@ class UsageService:
             reader.keeper.keep(_needs_of(backend, wanted), {need.name for need in wanted})
             reader.keeper.save(is_last=True)
 
-    def _goes_on(self, needs: tuple[UsageNeed, ...], stop: threading.Event) -> bool:
+    def _is_still_wanted(self, needs: tuple[UsageNeed, ...], stop: threading.Event) -> bool:
         return self._needs is needs and not stop.is_set()
 
     def _keeper_of(self, reader: _Reader) -> UsageKeeper:

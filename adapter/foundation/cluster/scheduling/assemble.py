@@ -92,7 +92,7 @@ def with_scheduling(state: ClusterState, found: Found, left_out: Iterable[LeftOu
         completed, problems = completed_workloads(records.value, classes.value if isinstance(classes, Observed) else ())
         workloads = Observed(completed, records.time)
         cycles = owner_cycles(dict(_owners(records.value, state)))
-    named = [*left_out, *_of_workloads(workloads), *_of_budgets(budgets)]
+    named = [*left_out, *_left_out_workloads(workloads), *_left_out_budgets(budgets)]
     named += [LeftOut(*key, reason) for key, reason in cycles.items()]
     pods = state.pods
     if isinstance(pods, Observed):
@@ -156,13 +156,13 @@ def _by(
     return Observed({key(one): value(one) for one in fact.value}, fact.time)
 
 
-def _of_workloads(fact: Observed[tuple[WorkloadFacts, ...]] | Unknown) -> Iterator[LeftOut]:
+def _left_out_workloads(fact: Observed[tuple[WorkloadFacts, ...]] | Unknown) -> Iterator[LeftOut]:
     for one in fact.value if isinstance(fact, Observed) else ():
         if one.problem:
             yield LeftOut(one.kind, one.namespace, one.name, one.problem)
 
 
-def _of_budgets(fact: Observed[tuple[DisruptionBudget, ...]] | Unknown) -> Iterator[LeftOut]:
+def _left_out_budgets(fact: Observed[tuple[DisruptionBudget, ...]] | Unknown) -> Iterator[LeftOut]:
     for one in fact.value if isinstance(fact, Observed) else ():
         if one.problem:
             yield LeftOut("PodDisruptionBudget", one.namespace, one.name, one.problem)

@@ -130,7 +130,7 @@ class ServerTls:
                 self._look,
                 lambda _: server_context(settings),
                 unusable=_UNUSABLE,
-                on_success=self._taken_in,
+                on_success=self._put_in_force,
                 on_failure=self._refuse_files,
                 # Their permissions may have been the reason.
                 loads_refused_again=True,
@@ -183,7 +183,7 @@ class ServerTls:
         self._state_log.recovered("files", _USABLE_AGAIN)
         return context
 
-    def _taken_in(self, context: ssl.SSLContext) -> None:
+    def _put_in_force(self, context: ssl.SSLContext) -> None:
         self._context = context
         self._state_log.recovered("files", _USABLE_AGAIN)
         about = {"certificate": str(self._settings.certificate_file), "client_cas": len(self._settings.trusted_cas())}

@@ -108,7 +108,7 @@ class Hints:
                 continue
             miss = near_miss((one,), name)
             if miss is not None and miss.obstacle is None:
-                return f"{shorten_clause(self._of_miss(miss))}{more(command)}"
+                return f"{shorten_clause(self._near_miss_text(miss))}{more(command)}"
         return None
 
     def likeliest(self, name: str) -> Metric | None:
@@ -122,16 +122,16 @@ class Hints:
         if renamed := index.renamed.get(name):
             places = index.places[renamed]
             return f"the series of this name is served as the metric {renamed}, {_joined_in_words(places)}"
-        return shorten_clause(self._of_rules(name) or self._of_look_ups(name))
+        return shorten_clause(self._similar_rule_hint(name) or self._look_ups_text(name))
 
-    def _of_rules(self, name: str) -> str | None:
+    def _similar_rule_hint(self, name: str) -> str | None:
         """Return a clause about the rule that nearly serves the metric; None if no rule is similar."""
         missed = self._near_misses_of(name)
         miss, refused = missed.in_force, missed.refused
         if refused is not None and (missed.refused_is_exact or miss is None):
             place = f"{PurePath(refused.file).name}:{refused.line}"
             return f"{refused.id} ({place}) would provide it, but is refused: see the adapter's log"
-        return None if miss is None else self._of_miss(miss)
+        return None if miss is None else self._near_miss_text(miss)
 
     def _near_misses_of(self, name: str) -> _Missed:
         rules = self._rules
@@ -142,7 +142,7 @@ class Hints:
             rules.missed[name] = _Missed(near_miss(rules.selecting, name), refused, closeness is Closeness.EXACT)
         return rules.missed.get(name) or _Missed(None, None, refused_is_exact=False)
 
-    def _of_miss(self, miss: NearMiss) -> str:
+    def _near_miss_text(self, miss: NearMiss) -> str:
         rule = miss.rule.id
         if miss.obstacle is not None:
             return f"{rule} does not serve it: {miss.obstacle}"
@@ -154,7 +154,7 @@ class Hints:
             f"and its namespace{self._looked_up(look_up)}"
         )
 
-    def _of_look_ups(self, name: str) -> str:
+    def _look_ups_text(self, name: str) -> str:
         look_ups, number = self._look_ups(), len(self._rules.refused)
         refused = f"; {number} rule{' is' if number == 1 else 's are'} refused: see the adapter's log" if number else ""
         if not look_ups and not self._names.places:

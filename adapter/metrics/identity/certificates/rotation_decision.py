@@ -205,7 +205,7 @@ def trusted_everywhere(
     )
 
 
-def to_show(
+def generation_to_present(
     observed: ObservedState, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> Generation:
     """Return the generation that this replica should present, given the APIServices as they are now.

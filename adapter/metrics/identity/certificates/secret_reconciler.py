@@ -135,7 +135,7 @@ class CertificateKeeper:
         """Publish and present the certificate in the Secret."""
         states = dict(observed.apiservices)
         failures = self._publish(states, content)
-        chosen = rotation_decision.to_show(observed, states, content, self._wanted)
+        chosen = rotation_decision.generation_to_present(observed, states, content, self._wanted)
         if chosen != self.shown:
             self._show(chosen)
             self.shown = chosen

@@ -84,7 +84,7 @@ class HeldValues:
         The limit also counts as reached if the total limit is reached and no other namespace holds more values.
         """
         if self._owned[namespace] >= self._most_per_namespace:
-            raise TooMuchDemandError(self._beyond_own(namespace))
+            raise TooMuchDemandError(self._own_limit_message(namespace))
         if self.total >= self._most and self._owned[namespace] >= self._heaviest()[1]:
             raise TooMuchDemandError(self.beyond_all())
 
@@ -97,7 +97,7 @@ class HeldValues:
         freed = self._freed_by(query)
         own = 0 if shared else self._owned[owner] + growth - freed
         if own > self._most_per_namespace and growth > freed:
-            return HoldingVerdict(self._beyond_own(owner))
+            return HoldingVerdict(self._own_limit_message(owner))
         excess = self.total + growth - freed - self._most
         if excess <= 0 or growth <= freed:
             return HoldingVerdict()
@@ -158,7 +158,7 @@ class HeldValues:
                 excess -= freed
         return tuple(chosen) if excess <= 0 else ()
 
-    def _beyond_own(self, namespace: Payer) -> str:
+    def _own_limit_message(self, namespace: Payer) -> str:
         where = f"namespace {namespace!r}" if namespace else "cluster-scoped objects"
         return (
             f"{where}: the answers to its requests would hold more than {self._most_per_namespace} values "

@@ -64,14 +64,14 @@ def question_of(texts: Texts, resolve: ResolveResource) -> Question:
     return Question(
         name=name,
         api=Api(texts.api) if texts.api else None,
-        resource=_of_usage(name, resource, selector, resolve) if texts.api == Api.RESOURCE else resource,
+        resource=_usage_kind(name, resource, selector, resolve) if texts.api == Api.RESOURCE else resource,
         namespace=texts.namespace or None,
         object=object_name or None,
         selector=selector,
     )
 
 
-def _of_usage(name: str, resource: Resource | None, selector: Selector, resolve: ResolveResource) -> Resource | None:
+def _usage_kind(name: str, resource: Resource | None, selector: Selector, resolve: ResolveResource) -> Resource | None:
     """Return the kind whose usage is asked about: pods if none is named."""
     kind = resource or _resource("metric", "pods", resolve)
     if kind is None or kind.qualified not in USAGE:

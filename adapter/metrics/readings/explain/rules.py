@@ -152,11 +152,11 @@ def metric_in_question(progress: Progress, metrics: list[Metric]) -> Metric:
     asked = "" if metric.rule.backend is None else f", and asks the backend {metric.rule.backend.name}"
     progress.note("rule", Outcome.OK, f"{metric.rule.place} provides {metric.qualified}{source}{asked}")
     for other in {other.rule.id: other for other in metrics if other.rule is not metric.rule}.values():
-        progress.note("rule", Outcome.INFO, f"{other.rule.place} provides {_beside(other, metric)}")
+        progress.note("rule", Outcome.INFO, f"{other.rule.place} provides {_relation_to(other, metric)}")
     return metric
 
 
-def of_usage(rules: ResourceRules, question: Question) -> list[Metric]:
+def usage_metrics_named(rules: ResourceRules, question: Question) -> list[Metric]:
     """Return the metrics that `resourceRules` serve under this name, for the given kind or for any kind."""
     kinds = {question.resource} if question.resource else {metric.resource for metric in rules.metrics}
     return [metric for metric in rules.metrics if metric.name == question.name and metric.resource in kinds]
@@ -165,11 +165,11 @@ def of_usage(rules: ResourceRules, question: Question) -> list[Metric]:
 def unnamed_usage(rules: ResourceRules, question: Question) -> list[Metric]:
     """Return the metrics of `resourceRules` under the name if no API is named, since other APIs take precedence."""
     named = question.api is not None or question.selector != EVERYTHING
-    return [] if named else of_usage(rules, question)
+    return [] if named else usage_metrics_named(rules, question)
 
 
 def _usage(progress: Progress, rulebook: Rulebook) -> Metric:
-    metrics = of_usage(rulebook.resource, progress.question)
+    metrics = usage_metrics_named(rulebook.resource, progress.question)
     if metrics:
         return metric_in_question(progress, metrics)
     for rule in rulebook.refused:
@@ -242,8 +242,8 @@ def _no_rule(
         fix = "try again when Prometheus answers the look-ups that failed"
         return progress.end("rule", ExplanationVerdict.ERROR, f"it is not known whether a rule provides {metric}", fix)
     if elsewhere is not None:
-        cause = f"no rule provides {metric}: {elsewhere.rule.place} provides {_another(elsewhere)}"
-        return progress.end("rule", ExplanationVerdict.NO_VALUE, cause, _how(elsewhere))
+        cause = f"no rule provides {metric}: {elsewhere.rule.place} provides {_other_metric_text(elsewhere)}"
+        return progress.end("rule", ExplanationVerdict.NO_VALUE, cause, _how_to_explain(elsewhere))
     near = difflib.get_close_matches(progress.question.name, sorted(names), n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "check whether Prometheus has such a series at all"
     return progress.end(
@@ -255,17 +255,17 @@ def _is_of_api(api: Api, question: Question) -> bool:
     return (question.api or (Api.CUSTOM if question.resource else None)) in {None, api}
 
 
-def _beside(other: Metric, metric: Metric) -> str:
+def _relation_to(other: Metric, metric: Metric) -> str:
     """Return how the other metric relates to the explained one."""
     if (other.rule.api, other.qualified) == (metric.rule.api, metric.qualified):
         return "the same metric; the last rule in the files wins"
-    return f"{_another(other)}: {_how(other)}"
+    return f"{_other_metric_text(other)}: {_how_to_explain(other)}"
 
 
-def _another(other: Metric) -> str:
+def _other_metric_text(other: Metric) -> str:
     return f"the {other.rule.api} metric {other.qualified}, which is another"
 
 
-def _how(other: Metric) -> str:
+def _how_to_explain(other: Metric) -> str:
     how = f"ask for {other.qualified}" if other.resource else "ask with --api=external"
     return f"{how} to explain that one"

@@ -13,7 +13,7 @@ from adapter.foundation.reports.counts import count_of
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome, Question
-from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
+from adapter.metrics.readings.explain.rules import unnamed_usage, usage_metrics_named
 from adapter.metrics.readings.public_reasons import reason_for_requesters
 from adapter.metrics.rulebook.model import Api, Metric
 from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject, verdict_of
@@ -35,7 +35,7 @@ def serves(catalogue: Catalogue, question: Question) -> bool:
     """Return whether a metric of the question's name is served for the kind in the question, or else for any kind."""
     resource, name = question.resource, question.name
     if question.api is Api.RESOURCE:
-        return bool(of_usage(catalogue.resource, question))
+        return bool(usage_metrics_named(catalogue.resource, question))
     is_external = question.api in {None, Api.EXTERNAL} and resource is None
     if is_external and catalogue.find_external(name) is not None:
         return True
@@ -67,7 +67,7 @@ class ServedMemory:
         """Return the metrics that are served under the name: that of the named kind, or the external one."""
         resource = question.resource
         if question.api is Api.RESOURCE:
-            return of_usage(self.catalogue.resource, question)
+            return usage_metrics_named(self.catalogue.resource, question)
         if resource is None:
             found = None if question.api is Api.CUSTOM else self.catalogue.find_external(question.name)
         else:
@@ -76,7 +76,7 @@ class ServedMemory:
 
     def steps(self, metric: Metric, question: Question) -> Iterator[ExplanationStep]:
         """Yield when the metric's series were looked up, and what is in memory for its requests."""
-        yield from self._of_look_ups(metric)
+        yield from self._look_up_steps(metric)
         entries = [entry for entry in self._demand_entries(metric) if _is_meant(entry.request, metric, question)]
         if not entries:
             text = "this process has no recent request for it, so nothing is in memory"
@@ -87,7 +87,7 @@ class ServedMemory:
         text = f"{count_of(len(entries), 'different request')}, the last {last:.0f} s ago"
         yield ExplanationStep("memory", Outcome.INFO, text)
         for query in {entry.scope.query for entry in entries}:
-            yield self._of_query(query)
+            yield self._query_step(query)
 
     def _demand_entries(self, metric: Metric) -> Iterable[DemandEntry]:
         for entries in self.pace.slices(self.entries, _ENTRIES_A_SLICE):
@@ -95,7 +95,7 @@ class ServedMemory:
                 if entry.metric.qualified == metric.qualified and entry.metric.rule.api is metric.rule.api:
                     yield entry
 
-    def _of_look_ups(self, metric: Metric) -> Iterator[ExplanationStep]:
+    def _look_up_steps(self, metric: Metric) -> Iterator[ExplanationStep]:
         now = self.clock.wall()
         for look_up in self.look_ups:
             if look_up.rule is not metric.rule:
@@ -110,7 +110,7 @@ class ServedMemory:
             elif look_up.rule.series_query:
                 yield ExplanationStep("series", Outcome.INFO, "its series have not been looked up yet")
 
-    def _of_query(self, query: Query) -> ExplanationStep:
+    def _query_step(self, query: Query) -> ExplanationStep:
         """Return the state of a query that is refreshed."""
         reading, failure = query.reading, query.failure
         text = f"queried by the {query.kind} plan every {query.period:g} s; "

@@ -119,7 +119,7 @@ class ExternalReading:
         if reason is None:
             rows = self._selected_rows(namespace, selector)
             others = [row for row in rows if row.labels.get(label, namespace) != namespace]
-            reason = _of_others(label, namespace, others) if others else ""
+            reason = _foreign_series_text(label, namespace, others) if others else ""
             self._foreign[namespace, selector] = reason
             if others:
                 count(Counter({Dropped.FOREIGN_NAMESPACE: len(others)}))
@@ -257,7 +257,7 @@ class ExternalReading:
             raise UnanswerableSelectorError(str(error)) from error
 
 
-def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
+def _foreign_series_text(label: str, namespace: str, others: Sequence[Row]) -> str:
     return (
         f"{len(others)} series {agreeing(len(others), 'carries', 'carry')} another namespace, "
         f"{label}={others[0].labels[label]!r} instead of {namespace!r}: "

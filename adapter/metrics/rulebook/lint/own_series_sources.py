@@ -66,12 +66,13 @@ def _finding(place: Place, key: str) -> Finding:
 
 
 def _has_no_source(query: str) -> bool:
-    return not all(any(map(_says_whose, each.matchers)) for each in _selectors_of(query))
+    return not all(any(map(_names_source, each.matchers)) for each in _selectors_of(query))
 
 
 def _is_open(query: str) -> bool:
     return any(
-        any(map(_is_ours, each.matchers)) and not any(map(_says_whose, each.matchers)) for each in _selectors_of(query)
+        any(map(_is_ours, each.matchers)) and not any(map(_names_source, each.matchers))
+        for each in _selectors_of(query)
     )
 
 
@@ -89,7 +90,7 @@ def _is_ours(matcher: TreeMatcher) -> bool:
     return names and matcher.value.lstrip("^(").startswith(PREFIX)
 
 
-def _says_whose(matcher: TreeMatcher) -> bool:
+def _names_source(matcher: TreeMatcher) -> bool:
     """Return whether the matcher excludes series from other sources."""
     if matcher.label in _EXPORTED or matcher.operator not in {"=", "=~"}:
         return False

@@ -89,12 +89,12 @@ def _argument(text: str) -> str:
     # After the operator: `(argument)`, `by (labels) (argument)`, or `(argument) by (labels)`.
     position += 1
     if position < len(tokens) and tokens[position].kind is TokenKind.WORD:
-        position = _behind(tokens, position + 1)
-    end = _behind(tokens, position)
+        position = _after_brackets(tokens, position + 1)
+    end = _after_brackets(tokens, position)
     return text[tokens[position].end : tokens[end - 1].start]
 
 
-def _behind(tokens: Sequence[PromQLToken], opening: int) -> int:
+def _after_brackets(tokens: Sequence[PromQLToken], opening: int) -> int:
     """Return the position after the brackets that open at `opening`."""
     closed = closing_bracket(tokens, opening) if opening < len(tokens) and tokens[opening].is_sign("(") else None
     if closed is None:

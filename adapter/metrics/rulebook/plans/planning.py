@@ -72,11 +72,11 @@ def planned_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
     Raises RenderError if the request cannot be expressed as a query.
     """
     if kind is PlanKind.EXACT:
-        return _of_objects(metric, exact_query(metric, asked), kind, None)
+        return _planned_for_objects(metric, exact_query(metric, asked), kind, None)
     namespace_label = _row_namespace(metric, kind)
     text = _wider_text(metric, asked, kind)
     if metric.resource is not None:
-        return _of_objects(metric, text, kind, namespace_label)
+        return _planned_for_objects(metric, text, kind, namespace_label)
     keys = _keys(metric, kind, asked.selector.keys)
     try:
         found = foldable(parse_query(text), keys)
@@ -86,7 +86,7 @@ def planned_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
     return PlannedQuery(edited, kind, None, namespace_label, fold=found.fold if found else None)
 
 
-def _of_objects(metric: Metric, text: str, kind: PlanKind, namespace_label: str | None) -> PlannedQuery:
+def _planned_for_objects(metric: Metric, text: str, kind: PlanKind, namespace_label: str | None) -> PlannedQuery:
     is_usage = metric.rule.api is Api.RESOURCE
     return PlannedQuery(text, kind, metric.object_label, namespace_label, metric.container_label, is_usage)
 

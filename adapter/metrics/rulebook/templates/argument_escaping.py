@@ -92,7 +92,7 @@ class _Placing:
         at = 0
         while at < len(text):
             inside = self._inside
-            end = self._behind_inside(text, at) if inside else self._behind_outside(text, at)
+            end = self._next_inside(text, at) if inside else self._next_outside(text, at)
             self._append(text[at:end], inside)
             at = end
 
@@ -108,7 +108,7 @@ class _Placing:
         else:
             self._append(_as_it_is(piece, self._inside), self._inside)
 
-    def _behind_outside(self, text: str, at: int) -> int:
+    def _next_outside(self, text: str, at: int) -> int:
         """Return the position of the next string or comment, or the position after its opening if it is here."""
         opening = _OPENING.search(text, at)
         if opening is None:
@@ -118,7 +118,7 @@ class _Placing:
         self._inside = opening[0]
         return opening.end()
 
-    def _behind_inside(self, text: str, at: int) -> int:
+    def _next_inside(self, text: str, at: int) -> int:
         if self._escaping:
             self._escaping = False
             return at + 1

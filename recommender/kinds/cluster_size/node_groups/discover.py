@@ -66,7 +66,7 @@ def _static_groups(stated: Iterable[StaticGroup], facts: DiscoveryFacts, seen: S
                 template=template,
                 price=one.price,
                 options=one.options or GroupOptions(),
-                autoscaler=karpenter_of(members, facts.nodes) or _in_charge(seen, one.name),
+                autoscaler=karpenter_of(members, facts.nodes) or _autoscaler_in_charge(seen, one.name),
                 deleting=tuple(name for name in members if is_leaving(facts.nodes[name])),
                 problem="" if template else f"{NO_TEMPLATE}: write template.cpu and template.memory",
             )
@@ -74,7 +74,7 @@ def _static_groups(stated: Iterable[StaticGroup], facts: DiscoveryFacts, seen: S
     return Discovered(tuple(groups), tuple(problems))
 
 
-def _in_charge(seen: SeenAutoscaler | None, group: str) -> str:
+def _autoscaler_in_charge(seen: SeenAutoscaler | None, group: str) -> str:
     return seen.name if seen is not None and seen.has(group) else ""
 
 

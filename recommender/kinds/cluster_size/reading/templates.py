@@ -48,7 +48,7 @@ def _selector(text: str) -> Selector:
     return selector
 
 
-def _of_labels(others: Mapping[str, str]) -> Selector:
+def _label_selector(others: Mapping[str, str]) -> Selector:
     if not others:
         raise WrongValueError(*_EVERYTHING)
     return Selector(tuple(Requirement(key, Operator.EQUALS, (value,)) for key, value in others.items()))
@@ -107,7 +107,7 @@ _TAINT: Final = Section(
 _SOME: Final = QUANTITY.then(_positive)
 SELECTOR_OR_LABELS: Final = OneOf(
     {
-        MappingNode: Section("selector", _of_labels, others=(LABEL_KEY, LABEL_VALUE)),
+        MappingNode: Section("selector", _label_selector, others=(LABEL_KEY, LABEL_VALUE)),
         ScalarNode: SELECTOR.then(_selector),
     }
 )

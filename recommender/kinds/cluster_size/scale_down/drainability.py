@@ -105,7 +105,7 @@ class DrainRules:
             self._without_controller(pod, facts)
             or _decided_by_kind(pod, facts)
             or self._not_replicated(pod)
-            or self._of_the_system(pod, facts)
+            or self._unmovable_system_pod(pod, facts)
             or self._not_safe(facts)
             or self._on_local_storage(facts)
             or _MOVE
@@ -150,7 +150,7 @@ class DrainRules:
             )
         return None
 
-    def _of_the_system(self, pod: ClusterPod, facts: SchedulingFacts) -> Drainability | None:
+    def _unmovable_system_pod(self, pod: ClusterPod, facts: SchedulingFacts) -> Drainability | None:
         """Rule 9: a young pod of kube-system without a budget."""
         if pod.namespace != _KUBE_SYSTEM or not self._settings.skip_nodes_with_system_pods:
             return None

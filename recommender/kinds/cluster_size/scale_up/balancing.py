@@ -66,18 +66,20 @@ def difference(
     """
     labels, others = one.node.labels, other.node.labels
     if compared:
-        return _of_labels(
+        return _labels_difference(
             labels, others, (key for key in compared if key not in labels or labels[key] != others.get(key))
         )
     skipped = IGNORED_LABELS.union(ignored)
     unequal = (key for key in sorted({*labels, *others}) if key not in skipped and labels.get(key) != others.get(key))
     return (
-        _of_amounts("capacity", amounts_of(one.node.capacity), amounts_of(other.node.capacity), _CAPACITY_RATIOS, 0.0)
-        or _of_amounts(
+        _amounts_difference(
+            "capacity", amounts_of(one.node.capacity), amounts_of(other.node.capacity), _CAPACITY_RATIOS, 0.0
+        )
+        or _amounts_difference(
             "allocatable", amounts_of(one.node.allocatable), amounts_of(other.node.allocatable), {}, _AMOUNTS_RATIO
         )
-        or _of_amounts("free", _free(one), _free(other), {}, _AMOUNTS_RATIO)
-        or _of_labels(labels, others, unequal)
+        or _amounts_difference("free", _free(one), _free(other), {}, _AMOUNTS_RATIO)
+        or _labels_difference(labels, others, unequal)
     )
 
 
@@ -95,7 +97,7 @@ def similar_groups(
     return tuple(group for group in alike if wanted <= schedulable.get(group, frozenset()))
 
 
-def _of_amounts(
+def _amounts_difference(
     what: str, one: Mapping[str, int], other: Mapping[str, int], ratios: Mapping[str, float], ratio: float
 ) -> str:
     """Describe the first resource whose amounts differ by more than its ratio in `ratios`, by default `ratio`."""
@@ -108,7 +110,7 @@ def _of_amounts(
     return ""
 
 
-def _of_labels(one: Mapping[str, str], other: Mapping[str, str], unequal: Iterable[str]) -> str:
+def _labels_difference(one: Mapping[str, str], other: Mapping[str, str], unequal: Iterable[str]) -> str:
     key = next(iter(unequal), None)
     return "" if key is None else f"the label {key} is {_value(one, key)} and {_value(other, key)}"
 

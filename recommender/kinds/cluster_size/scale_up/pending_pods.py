@@ -56,7 +56,7 @@ def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> 
         if pod.node:
             if is_expendable:
                 expendable.append(pod)
-            elif pod.node in deleting and _comes_back(pod):
+            elif pod.node in deleting and _is_recreated_elsewhere(pod):
                 drained.append(pod)
         elif pod.is_terminating:
             continue
@@ -128,7 +128,7 @@ def _delay_seconds(pod: ClusterPod, least: float) -> float:
         return least
 
 
-def _comes_back(pod: ClusterPod) -> bool:
+def _is_recreated_elsewhere(pod: ClusterPod) -> bool:
     """Whether a controller recreates the pod elsewhere: mirror pods and pods of DaemonSets belong to their node."""
     stays = is_daemon_set_pod(pod) or is_mirror_pod(pod)
     return pod.controller is not None and not stays and not pod.is_terminating

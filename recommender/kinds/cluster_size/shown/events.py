@@ -45,8 +45,8 @@ def _changed_groups(name: str, before: ClusterSizeAnswer, after: ClusterSizeAnsw
 
 
 def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAnswer) -> Iterator[TargetEvent]:
-    known = {pod for alike in _told(before) for pod in alike.pods}
-    new = [alike for alike in map(after.existing_pods, _told(after)) if not known.intersection(alike.pods)]
+    known = {pod for alike in _pods_without_node(before) for pod in alike.pods}
+    new = [alike for alike in map(after.existing_pods, _pods_without_node(after)) if not known.intersection(alike.pods)]
     for alike in [each for each in new if each.pods][:_MOST_PODS]:
         pod = alike.pods[0]
         target = TargetReference("v1", "Pod", pod.namespace, pod.name)
@@ -56,7 +56,7 @@ def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAns
         yield TargetEvent(target, "NoNodeGroupFits", text, is_warning=True, uid=pod.uid)
 
 
-def _told(answer: ClusterSizeAnswer | None) -> list[UnschedulablePods]:
+def _pods_without_node(answer: ClusterSizeAnswer | None) -> list[UnschedulablePods]:
     """Return the pods that get no node, without those that only wait for a further round."""
     return [each for each in (answer.unschedulable if answer else ()) if each.reason or not each.is_left_out]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.web.metric_text import label
-from recommender.outputs.metric_text import of_recommendation
+from recommender.outputs.metric_text import recommendation_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ def size_samples(sized: Sequence[tuple[Record, ClusterSizeAnswer]]) -> dict[str,
     """Return the samples of each family; a group that is left out has none, since it is not sized."""
     groups = list(_groups(sized))
     # An answer that is held has no groups of a snapshot, so it knows of no pods either.
-    answers = [(of_recommendation(record), answer) for record, answer in sized if not answer.is_held]
+    answers = [(recommendation_label(record), answer) for record, answer in sized if not answer.is_held]
     of_groups = {family: _samples(groups, number_of) for family, number_of in _OF_GROUPS.items()}
     return of_groups | {family: _samples(answers, number_of) for family, number_of in _OF_ANSWERS.items()}
 
@@ -71,4 +71,4 @@ def _groups(sized: Iterable[tuple[Record, ClusterSizeAnswer]]) -> Iterator[tuple
     for record, answer in sized:
         for group in answer.groups:
             if not group.is_left_out:
-                yield f"{label('node_group', group.name)},{of_recommendation(record)}", group
+                yield f"{label('node_group', group.name)},{recommendation_label(record)}", group

@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.kinds.predictive.choice.blend import scaled_room
 from recommender.kinds.predictive.choice.options import BEGINNER
-from recommender.kinds.predictive.choice.shortage_sums import COST, TAU, THETA, Family, Period, of_each
+from recommender.kinds.predictive.choice.shortage_sums import COST, TAU, THETA, Family, Period, values_at
 from recommender.kinds.predictive.history import DAY_SECONDS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Experts:
         """
         decisions = np.arange(len(begins))[:, np.newaxis, np.newaxis]
         steps = np.maximum(1, (decisions - begins) * every)
-        return np.asarray((self.bound_steps - of_each(self.bound_steps, begins)) / steps)
+        return np.asarray((self.bound_steps - values_at(self.bound_steps, begins)) / steps)
 
     def newest(self, number: int, began: IntArray) -> IntArray:
         """Return the decision at which the newest model of each series, except `BEGINNER`, joined; shape (series,).

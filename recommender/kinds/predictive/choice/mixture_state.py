@@ -136,11 +136,11 @@ class Resumption:
             found = self.proven[series]
             if at == number and found is not None:
                 proven = found[1]
-                state.weights[series], state.tried_weights[series] = _of_sum_one(rows[0]), _of_sum_one(rows[2])
+                state.weights[series], state.tried_weights[series] = _scaled_to_one(rows[0]), _scaled_to_one(rows[2])
                 state.sizes[series], state.tried_sizes[series] = rows[1, :-1], rows[3, :-1]
                 evidence, tried = np.split(rows[-2 * len(RATES) :], 2)
-                state.evidence[series] = _of_sum_one(of_rates(evidence))
-                state.tried_evidence[series] = _of_sum_one(of_rates(tried))
+                state.evidence[series] = _scaled_to_one(of_rates(evidence))
+                state.tried_evidence[series] = _scaled_to_one(of_rates(tried))
                 state.ratio[series], state.billed[series] = proven.ratio, proven.billed
                 state.record.resume(series, proven.record)
                 state.levels[series], state.began[series] = int(proven.level), number - int(proven.age)
@@ -165,7 +165,7 @@ def resumption_of(proofs: Sequence[SeriesProof | None], clock: DecisionClock) ->
     return Resumption(np.array(numbers, dtype=np.int64), found)
 
 
-def _of_sum_one(weights: FloatArray) -> FloatArray:
+def _scaled_to_one(weights: FloatArray) -> FloatArray:
     """Return the weights, scaled to a sum of 1 after experts were removed; headroom gets all if no weight is left."""
     total = weights.sum()
     return np.asarray(weights / total if total > 0 else np.eye(len(weights))[-1])

@@ -74,11 +74,11 @@ class Family:
 
     def stretch(self, begin: IntArray | int, end: int) -> Period:
         """Return the sums after decision `begin`, which may differ by family, up to decision `end`."""
-        before = self.sums[begin] if isinstance(begin, int) else of_each(self.sums, begin)
+        before = self.sums[begin] if isinstance(begin, int) else values_at(self.sums, begin)
         return Period(self.numbers, self.sums[end] - before)
 
 
-def of_each(values: FloatArray, numbers: IntArray) -> FloatArray:
+def values_at(values: FloatArray, numbers: IntArray) -> FloatArray:
     """Return each expert's values at the decision in `numbers`, which has the shape (…, series, experts)."""
     series, experts = numbers.shape[-2:]
     return np.asarray(values[numbers, np.arange(series)[:, np.newaxis], np.arange(experts)])

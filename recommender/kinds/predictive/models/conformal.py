@@ -29,7 +29,7 @@ BLOCK_SAMPLES = 400_000
 def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     """Return the largest load of the last ten minutes, with conformal room above it."""
 
-    def of_block(block: LoadHistory) -> Forecasts:
+    def forecast_block(block: LoadHistory) -> Forecasts:
         around = StepRange(block.values, 0, block.steps - 1)
         peak = around.maximum(in_steps(PEAK_SECONDS, block.step_seconds))
         unit = around.deviation(max(3, in_steps(HOUR_SECONDS, block.step_seconds)))
@@ -37,7 +37,7 @@ def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastT
         found = calibrated_room(lambda at: peak[:, at], lambda at: unit[:, at], block, origins, task)
         return limit_growth(found, block, origins, task.max_growth, task.lead_seconds)
 
-    return in_blocks(of_block, history, origins, _rows(history))
+    return in_blocks(forecast_block, history, origins, _rows(history))
 
 
 def _conformal(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
@@ -45,13 +45,13 @@ def _conformal(_parameters: None, history: LoadHistory, origins: IntArray, task:
 
 
 def _largest_hour(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    def of_block(block: LoadHistory) -> Forecasts:
+    def forecast_block(block: LoadHistory) -> Forecasts:
         around = StepRange(block.values, 0, block.steps - 1)
         peak: FloatArray = around.maximum(in_steps(HOUR_SECONDS, block.step_seconds))
         found = calibrated_room(lambda at: peak[:, at], lambda at: peak[:, at], block, origins, task)
         return limit_growth(found, block, origins, task.max_growth, task.lead_seconds)
 
-    return in_blocks(of_block, history, origins, _rows(history))
+    return in_blocks(forecast_block, history, origins, _rows(history))
 
 
 def _rows(history: LoadHistory) -> int:

@@ -78,7 +78,7 @@ def fit(history: LoadHistory, task: ForecastTask) -> QuantileParameters | None:
         unseen = half_of_row == half
         fitted = _fit_half(rows.features[~unseen], rows.answers[~unseen])
         halves.append(fitted)
-        median[unseen], spread[unseen] = _of_half(fitted, rows.features[unseen])
+        median[unseen], spread[unseen] = _predicted_by_half(fitted, rows.features[unseen])
     least_spread = SPREAD_FLOOR_RATIO * float(spread.mean())
     spread = np.maximum(spread, least_spread)
     distances = np.quantile((rows.answers - median) / spread, COVERAGES)
@@ -95,7 +95,7 @@ def forecast(
         return Forecasts(median, upper)
     distance = float(np.interp(task.quantile, COVERAGES, parameters.distances))
     for some, level, rows in rows_to_predict(history, origins, task):
-        middle, spread = _of_all(parameters, rows)
+        middle, spread = _predicted_by_all(parameters, rows)
         middle, spread = middle.reshape(level.load.shape), spread.reshape(level.load.shape)
         median[some] = level.load_of(middle)
         upper[some] = level.load_of(middle + spread * distance)
@@ -106,14 +106,14 @@ def _fit_half(rows: FloatArray, answers: FloatArray) -> Half:
     return Half(fit_forest(rows, answers, MEDIAN), fit_forest(rows, answers, SPREAD_QUANTILE))
 
 
-def _of_half(half: Half, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _predicted_by_half(half: Half, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     median = half.median.predict(rows)
     return median, np.maximum(half.spread_quantile.predict(rows) - median, SMALLEST_SPREAD)
 
 
-def _of_all(parameters: QuantileParameters, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _predicted_by_all(parameters: QuantileParameters, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the mean of the halves' medians and spreads, as logarithms relative to the level."""
-    found = [_of_half(half, rows) for half in parameters.halves]
+    found = [_predicted_by_half(half, rows) for half in parameters.halves]
     medians, spreads = zip(*found, strict=True)
     return np.mean(medians, axis=0), np.maximum(np.mean(spreads, axis=0), parameters.least_spread)
 

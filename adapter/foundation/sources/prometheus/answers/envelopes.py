@@ -80,11 +80,11 @@ def open_answer(query: str, body: bytearray, cuts: Iterable[Cut], form: type[E],
             continue
         refuse_failure(query, envelope)
         return cut, envelope
-    what = f": {reason}" if (reason := _what_is_wrong(body, problem)) else ""
+    what = f": {reason}" if (reason := _fault_of_body(body, problem)) else ""
     raise UnexpectedAnswerError(query, f"the answer is not JSON in the format of Prometheus's API{what}") from problem
 
 
-def _what_is_wrong(body: bytearray, problem: Exception | None) -> str:
+def _fault_of_body(body: bytearray, problem: Exception | None) -> str:
     if not body:
         return "it is empty"
     if body[:_LOOKED_AT_BYTES].lstrip().startswith(b"<"):

@@ -65,13 +65,13 @@ class Shape:
 _HEAD = rb'\{"status":"success",(?:"isPartial":(?:true|false),)?"data":'
 
 
-def _of_query(result_type: bytes) -> Shape:
+def _query_shape(result_type: bytes) -> Shape:
     head = _HEAD + rb'\{"resultType":"' + result_type + rb'","result":\[(?=\{"metric":)'
     return Shape(path=(b"data", b"result"), head=re.compile(head), boundary=b'},{"metric":')
 
 
-VECTOR = _of_query(b"vector")
-MATRIX = _of_query(b"matrix")
+VECTOR = _query_shape(b"vector")
+MATRIX = _query_shape(b"matrix")
 SERIES = Shape(path=(b"data",), head=re.compile(_HEAD + rb"\[(?=\{)"), boundary=b'},{"__name__":')
 
 Span = tuple[int, int]
