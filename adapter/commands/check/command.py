@@ -115,7 +115,7 @@ def check(arguments: Sequence[str]) -> NoReturn:
 
 def _print(values: FlagValues, report: RulebookReport, checked: _Checked, mended: int) -> None:
     if values.text("output") == "json":
-        print(as_json(report))  # noqa: T201 - what was asked for
+        print(as_json(report))  # noqa: T201 - the output of the command
         return
     if values.boolean("fix"):
         print(f"fixed {mended} finding{'' if mended == 1 else 's'}")  # noqa: T201 - likewise

@@ -111,7 +111,7 @@ def explain(arguments: Sequence[str]) -> NoReturn:
     except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     text = found.as_json().decode() if values.text("output") == "json" else as_text(found)
-    print(text)  # noqa: T201 - what was asked for
+    print(text)  # noqa: T201 - the output of the command
     sys.exit(0 if found.verdict is ExplanationVerdict.VALUE else 1)
 
 

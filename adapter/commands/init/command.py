@@ -85,7 +85,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
     except _NothingToServeError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - what a person reads
         sys.exit(1)
-    print("\n".join(found.lines))  # noqa: T201 - what was asked for
+    print("\n".join(found.lines))  # noqa: T201 - the output of the command
     sys.exit(0)
 
 

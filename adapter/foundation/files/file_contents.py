@@ -76,7 +76,7 @@ def is_folder(path: Path) -> bool:
 def read_regular(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
     """Return the bytes of a regular file; raises OSError, also for files that are not regular or too large."""
     with opened_regular(path, largest_bytes) as stream:
-        # The buffer is made as large as is asked for, so only a file that grows meanwhile is read up to the limit.
+        # The buffer gets the requested size, so only a file that grows meanwhile is read up to the limit.
         size = min(largest_bytes, os.fstat(stream.fileno()).st_size)
         data = stream.read(size + 1)
         if len(data) > size:

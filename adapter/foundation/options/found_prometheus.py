@@ -89,7 +89,7 @@ def _settings(target: ProxyTarget, service: PrometheusService) -> PrometheusSett
             headers=(("Authorization", target.authorization),) if target.authorization else (),
         )
     except SettingsError as error:
-        raise UsageError(f"the API server cannot be asked for Prometheus: {error}; {_GIVE}") from error
+        raise UsageError(f"Prometheus cannot be looked up at the API server: {error}; {_GIVE}") from error
 
 
 def _problem(settings: PrometheusSettings) -> str:

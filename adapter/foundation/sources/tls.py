@@ -1,4 +1,4 @@
-"""Tells by an error of OpenSSL whether the other side of a connection does not speak TLS."""
+"""Determines from an error of OpenSSL whether the other side of a connection does not speak TLS."""
 
 from __future__ import annotations
 

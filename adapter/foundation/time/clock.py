@@ -40,7 +40,7 @@ class ForwardSteps:
     def seconds_since_last(self, now: Moment) -> float:
         """Return by how many seconds the wall clock was set forward since the last call; 0 if it was not.
 
-        A machine that slept cannot be told from that, since the monotonic clock stops meanwhile.
+        A machine that slept cannot be distinguished from that, since the monotonic clock stops meanwhile.
         """
         ahead = now.wall - now.monotonic
         gained = 0.0 if self._ahead is None else ahead - self._ahead

@@ -140,7 +140,7 @@ class _Plans:
         self._known: dict[tuple[str, str], Plan] = {}
 
     def of(self, metric: Metric) -> Plan:
-        """Return the plan of a metric; one of each query is asked for, the example of its rule."""
+        """Return the plan of a metric; metrics with the same query share one plan."""
         key = (metric.rule.id, metric.query_key)
         if key not in self._known:
             self._known[key] = plan_of(metric)

@@ -83,7 +83,7 @@ def left_out_series(found: Mapping[LoadResource, CrowdedOut]) -> tuple[UnmappedS
             "Find out who exports them, and stop scraping that; if these are the right exporters, write `matchers` "
             "that select them alone.",
             f"{_who(source)} exports the load of {counts[source]} nodes, which is far more than there are: none of its "
-            "series is asked for.",
+            "series is queried.",
         )
         for source in sorted(resources)
     )

@@ -149,4 +149,4 @@ class Extender:
             policy_named(request.path_values["policy"], self._settings)
         except UnknownPolicyError as e:
             return error_answer(404, str(e))
-        return error_answer(405, "scores of a policy are asked for with POST, as kube-scheduler does")
+        return error_answer(405, "request the scores of a policy with POST, as kube-scheduler does")

@@ -63,7 +63,7 @@ def long_label_series(found: Iterable[LongLabel]) -> tuple[UnmappedSeries, ...]:
             tuple(resource for resource in LoadResource if resource in resources[source]),
             "Find out who exports them, and stop scraping that, or drop the labels.",
             f"{_who(source, labels[source])} series with labels that are too long for any node "
-            f"({', '.join(_limit(label) for label in sorted(labels[source]))}): none of these is asked for.",
+            f"({', '.join(_limit(label) for label in sorted(labels[source]))}): none of these is queried.",
         )
         for source in sorted(labels)
     )

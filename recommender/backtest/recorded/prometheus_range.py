@@ -132,7 +132,7 @@ def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
     values = np.full(end - begin, np.nan)
     for at, value in series[0] if series else ():
         if not begin <= round(at / step) < end:
-            raise BacktestError(f"{asked.source}: the answer has values outside the range that was asked for")
+            raise BacktestError(f"{asked.source}: the answer has values outside the range that was requested")
         if math.isfinite(value):
             _require_load(asked, at, value)
         values[round(at / step) - begin] = value if math.isfinite(value) else UNKNOWN

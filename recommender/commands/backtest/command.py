@@ -178,6 +178,6 @@ def _check_replicas(history: LoadHistory, options: BacktestOptions) -> None:
 
 def _print(values: FlagValues, report: BacktestReport) -> None:
     if values.text("output") == "json":
-        print(json_text(backtest_document(report)))  # noqa: T201 - what was asked for
+        print(json_text(backtest_document(report)))  # noqa: T201 - the output of the command
         return
     print(report_text(report, colour=is_coloured()))  # noqa: T201 - likewise

@@ -108,7 +108,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
     except (UsageError, KubernetesError) as e:
         exit_for_usage(PROGRAM, str(e))
     lines = run_all_checks(client, with_suggested_limits(configuration, values), settings)
-    print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - what was asked for
+    print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - the output of the command
     sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
 
 

@@ -148,7 +148,7 @@ def _require_file(path: Path) -> None:
 def _require_pair(certificate: Path, key: Path) -> None:
     """Raise UsageError for files that gRPC would refuse without saying which and why."""
     try:
-        # Without a password, an encrypted key would be asked for on the terminal.
+        # Without `password`, OpenSSL would prompt for the passphrase of an encrypted key on the terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
     except OSError as error:
         if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":

@@ -91,7 +91,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
             file=sys.stderr,
         )
         sys.exit(1)
-    print("\n".join(map(printable, lines)))  # noqa: T201 - what was asked for
+    print("\n".join(map(printable, lines)))  # noqa: T201 - the output of the command
     sys.exit(0)
 
 

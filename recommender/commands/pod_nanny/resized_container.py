@@ -105,7 +105,7 @@ class WardClient:
         try:
             return decoder_of(form).decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UnexpectedResponseError(f"GET {path}: not the object that was asked for: {error}") from error
+            raise UnexpectedResponseError(f"GET {path}: not the requested object: {error}") from error
 
     def _sizes_in(self, containers: Sequence[_Container], where: str) -> CurrentSizes:
         for container in containers:

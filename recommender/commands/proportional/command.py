@@ -62,7 +62,7 @@ def _run(values: FlagValues, configuration: Configuration, port: Port, page_list
     if page_listener is None:
         start(options, configuration, process)
     else:
-        from adapter.foundation.web.allowed_hosts import AllowedHosts  # noqa: PLC0415 - only where it is asked for
+        from adapter.foundation.web.allowed_hosts import AllowedHosts  # noqa: PLC0415 - only where it is requested
         from recommender.commands.proportional.page import Page  # noqa: PLC0415 - likewise
 
         own = values.text("bind-address")

@@ -33,7 +33,7 @@ class OneDecision:
     memories: Memories
     config_map: ParametersConfigMap
     state: PollState
-    """Learns whether former parameters are in use, and whether a list of nodes is under way."""
+    """Records whether former parameters are in use, and whether a list of nodes is under way."""
     measure: Callable[[str, float], None]
     """Called with the seconds that each decision took."""
     clock: Clock

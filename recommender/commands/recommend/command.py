@@ -206,7 +206,7 @@ def _read_inputs(
 def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:
     records = list(records)
     if values.text("output") == "json":
-        print(json_text(recommendation_list(records, now)))  # noqa: T201 - what was asked for
+        print(json_text(recommendation_list(records, now)))  # noqa: T201 - the output of the command
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     print(as_text(records, width=width, colour=is_coloured(), explain=values.boolean("explain")))  # noqa: T201 - likewise

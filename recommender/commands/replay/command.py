@@ -83,7 +83,7 @@ def _report(values: FlagValues, configuration: Configuration, settings: ClusterS
 
 def _print(values: FlagValues, report: ReplayReport) -> None:
     if values.text("output") == "json":
-        print(json_text(replay_document(report)))  # noqa: T201 - what was asked for
+        print(json_text(replay_document(report)))  # noqa: T201 - the output of the command
         return
     print(replay_text(report, colour=is_coloured()))  # noqa: T201 - likewise
 

@@ -58,6 +58,6 @@ def _report(path: Path, configuration: Configuration) -> NoReturn:
     left = f"; problems to correct: {len(configuration.problems)}" if configuration.problems else ""
     for each in configuration.recommendations:
         for remark in kind_of(each.policy.type).remarks(each.subject):
-            print(f"{path}:{each.line}: recommendation {each.policy.name}: {remark}")  # noqa: T201 - what was asked for
-    print(f"{path}: {usable}{left}")  # noqa: T201 - what was asked for
+            print(f"{path}:{each.line}: recommendation {each.policy.name}: {remark}")  # noqa: T201 - the output of the command
+    print(f"{path}: {usable}{left}")  # noqa: T201 - the output of the command
     sys.exit(1 if configuration.problems else 0)

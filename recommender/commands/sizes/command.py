@@ -82,7 +82,7 @@ def sizes(arguments: Sequence[str]) -> NoReturn:
         exit_for_usage(PROGRAM, _prometheus_problem(error))
     except (UsageError, SettingsError, SeveralClustersError) as error:
         exit_for_usage(PROGRAM, str(error))
-    print(_text(values, found))  # noqa: T201 - what was asked for
+    print(_text(values, found))  # noqa: T201 - the output of the command
     sys.exit(0 if _has_value(found) else 1)
 
 

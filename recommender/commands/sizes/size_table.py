@@ -49,7 +49,7 @@ def _summary(sizes: Sizes) -> str:
     if not containers:
         return (
             f"No container has usage in the {days:.3g} days until {rfc3339(sizes.window.end)}: check that Prometheus "
-            "scrapes cAdvisor, and which namespaces and workloads are asked for."
+            "scrapes cAdvisor, and which namespaces and workloads are requested."
         )
     sized = sum(record.status is SizeStatus.OK for record in sizes.records)
     settings = sizes.options.settings

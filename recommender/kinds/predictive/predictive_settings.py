@@ -173,7 +173,7 @@ class PredictiveSettings:
     holidays: tuple[str, ...] = ()
     """Countries, or their parts, whose public holidays count as Sundays, such as `DE` or `DE-BY`."""
     is_timezone_written: bool = field(default=False, compare=False)
-    """Whether the file sets `timezone`, since the user is told about the default."""
+    """Whether the file sets `timezone`; if it does not, the user is informed of the default."""
     scale_down: ScaleDown | None = None
     overshoot_ratio: float | None = None
     """The ratio by which the size is raised while pods are full; None if off."""

@@ -90,7 +90,7 @@ def why(arguments: Sequence[str]) -> NoReturn:
         exit_for_usage(PROGRAM, printable(str(error)))
     form = values.text("output")
     text = as_text(report, colour=is_coloured()) if form in FOR_PEOPLE else document_text(report.document(), form)
-    print(text)  # noqa: T201 - what was asked for
+    print(text)  # noqa: T201 - the output of the command
     sys.exit(0 if report.is_complete else 1)
 
 

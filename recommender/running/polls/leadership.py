@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Leadership(Protocol):
-    """Says whether this process acts on its decisions (`recommender.leader_election.elector.LeaseElector`)."""
+    """Decides whether this process acts on its decisions (`recommender.leader_election.elector.LeaseElector`)."""
 
     def is_leader(self) -> bool:
         """Return whether this process leads now."""

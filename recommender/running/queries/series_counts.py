@@ -4,7 +4,7 @@ A sum becomes smaller if the load falls, but also if targets cannot be scraped, 
 started scrapes its first targets. Then its selectors have fewer series than before, or had none. If it has old data, an
 instant selector still finds all series for minutes, but a range lacks those of targets that are not scraped yet.
 
-The value is asked for together with the numbers: in another answer, it might be that of another server behind the same
+The value is requested together with the numbers: in another answer, it might be that of another server behind the same
 address, or of the moment before the last targets were scraped.
 """
 

@@ -2,7 +2,7 @@
 
 The state of a removal is a mark on its node (`removal_marks`). A process may thus end at any moment: the next one
 continues the removal, or makes the node usable again. Each step reads first and is repeated until it has an effect,
-except the deletion: the provider is asked for it only once, after the mark has recorded the request.
+except the deletion: it is requested from the provider only once, after the mark has recorded the request.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ class NodeRemovals:
             self._accept(node, begun)
 
     def _follow(self, node: dict[str, Any], mark: RemovalMark, since: float) -> None:
-        """Check the outcome of a deletion that the provider was asked for. The provider is never asked again."""
+        """Check the outcome of a deletion that was requested from the provider. It is never requested again."""
         waited = self._times.seconds_since(text(node, "metadata", "name"), since)
         if not mark.accepted and self.deletion.is_under_way(node, mark):
             self._accept(node, mark)

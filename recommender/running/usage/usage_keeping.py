@@ -185,7 +185,7 @@ class UsageKeeper:
 
     def _resolution(self, client: PrometheusClient, kept: _Kept, end: float) -> Resolution:
         if kept.resolution is None or self.wall() - kept.resolution_at > _RESOLUTION_SECONDS:
-            # Prometheus may have less history than is asked for: then the oldest parts show nothing.
+            # Prometheus may have less history than is needed: then the oldest parts show nothing.
             found = reader_of(client, kept.need, SizeWindow(end, PERIOD_SECONDS)).resolution()
             if found is None:
                 return kept.resolution or USUAL_RESOLUTION

@@ -73,7 +73,7 @@ def flags_or_exit(command: CommandFlags, arguments: Sequence[str]) -> FlagValues
     try:
         return parse_flags(command, arguments, os.environ)
     except HelpRequested as e:
-        print(e.text)  # noqa: T201 - what was asked for
+        print(e.text)  # noqa: T201 - the output of the command
         sys.exit(0)
     except UsageError as e:
         exit_for_usage(command.program, str(e))

@@ -53,7 +53,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
     """
     name, *rest = arguments or ["--help"]
     if name in {"--help", "-h", "help"}:
-        print(usage(program))  # noqa: T201 - what was asked for
+        print(usage(program))  # noqa: T201 - the output of the command
     elif name == "--version":
         print(f"{program.name} {program_version()}")  # noqa: T201 - likewise
     elif name in program.commands:

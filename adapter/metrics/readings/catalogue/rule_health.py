@@ -121,13 +121,13 @@ class RuleHealthLog:
         _log_states(changes, now)
 
     def report_source(self, failure: str | None, backend: Backend | None = None) -> None:
-        """Log that Prometheus cannot be asked for series, once some calls in a row say so, and log when that ends."""
+        """Log when several queries for series have failed in a row, and when they succeed again."""
         with self._lock:
             times = self._source_failed.pop(backend, 0)
             if failure is not None:
                 self._source_failed[backend] = times + 1
         if failure is None and times >= _FAILURES_UNTIL_LOGGED:
-            _log.info("%s can be asked for series again", backend_text(backend))
+            _log.info("queries to %s succeed again", backend_text(backend))
         if failure is not None and times + 1 == _FAILURES_UNTIL_LOGGED:
             what = "no series are looked up, and rules keep their metrics"
             _log.warning("queries to %s fail; %s: %s", backend_text(backend), what, failure)
@@ -167,7 +167,7 @@ def query_trouble(rule: Rule, failure: Failure) -> Trouble:
 
 
 def unreachable(states: Iterable[DiscoveredRule], answered_at: float) -> str | None:
-    """Return why Prometheus cannot be asked for series; None if it can.
+    """Return why queries for series to Prometheus fail; None if they do not.
 
     `answered_at` is when it last answered anything, in Unix seconds.
     """

@@ -50,8 +50,8 @@ _TOLERANCE = 1e-9
 """Smallest difference that a client can see: values are served in thousandths."""
 _DIFFERENCES_IN_A_ROW = 3
 _TURNS = (False, True, True, False)
-"""Whether each attempt of a check swaps the order of both forms, lest a gateway that takes its servers in turn answers
-the same form from the same server each time."""
+"""Whether each attempt of a check swaps the order of both forms. Otherwise, a gateway that takes its servers in turn
+would answer the same form from the same server each time."""
 
 Values: TypeAlias = "Mapping[object, float | str]"
 """The value, or the reason for having none, by object or by labels."""

@@ -88,7 +88,7 @@ def unknown_age_warnings(rules: Iterable[Rule], settings: ReadingSettings) -> It
     for rule in rules if look_back < LOOK_BACK_SECONDS else ():
         if rule.times_query is not None and (ranges := ranges_of(rule.metrics_query)) > look_back:
             yield (
-                f"{rule.place}: its query looks over {ranges:g} s, but Prometheus tells the times of samples for "
+                f"{rule.place}: its query looks over {ranges:g} s, but Prometheus returns the times of samples for "
                 f"{look_back:g} s (--prometheus-look-back): between the two, `maxSampleAge` does not see that a series "
                 "is silent; shorten the range"
             )

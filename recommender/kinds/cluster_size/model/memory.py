@@ -116,7 +116,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
 
         A node that is recorded as unneeded since a future time counts as unneeded from now on. The same applies to
         cool-downs, requests and back-offs, which would otherwise stop changes for as long as the clock was ahead. A
-        size that was asked for at a future time was asked for by a process with another clock, so before now.
+        size that was requested at a future time was requested by a process with another clock, so before now.
         """
         return replace(
             self,

@@ -143,7 +143,7 @@ class NodeGroupSources:
 
     @property
     def providers(self) -> tuple[ProviderSettings, ...]:
-        """Return the providers that are asked for their groups."""
+        """Return the providers whose groups are read."""
         return tuple(each for each in (self.external_grpc, self.plugin) if each is not None)
 
     @property

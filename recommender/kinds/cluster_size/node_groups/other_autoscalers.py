@@ -54,7 +54,7 @@ def autoscaler_kinds(namespaces: Collection[str]) -> frozenset[ObjectKind]:
 def cluster_autoscaler(
     cluster: ClusterState, namespaces: Collection[str], now: float
 ) -> SeenAutoscaler | Unknown | None:
-    """Return the Cluster Autoscaler that works on this cluster; None if there is none; Unknown if that cannot be told.
+    """Return the Cluster Autoscaler that works on this cluster; None if there is none; Unknown if that is not known.
 
     It is detected by the ConfigMap in which it publishes its state, unless that is older than 15 minutes; and in these
     namespaces by a workload of its image, and by its Lease, unless nobody has renewed that for 15 minutes. Names and

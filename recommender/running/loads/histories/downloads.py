@@ -54,7 +54,7 @@ class _Progress:
     most_samples: int = MOST_SAMPLES
     due: float = 0.0
     spans: list[Span] = field(default_factory=list)
-    """The spans that are still to be asked for in this round, oldest first."""
+    """The spans that are still to be requested in this round, oldest first."""
     backoff: Backoff = field(default_factory=lambda: Backoff(5.0, CHECK_SECONDS, jitter_ratio=0.2))
 
     def points(self) -> int:

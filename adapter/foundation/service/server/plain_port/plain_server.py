@@ -72,7 +72,7 @@ class PlainServer:
         most_bytes: int = MOST_BYTES,
         allows_host: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`metrics` is the text of `/metrics`; without it, `answer` is asked for that path too.
+        """`metrics` is the text of `/metrics`; without it, `answer` answers that path, too.
 
         The answer to an unknown path names `paths`, and `allows_host` decides under which names browsers may reach the
         server.
@@ -249,7 +249,7 @@ class PlainServer:
         del self._connections[connection]
         with suppress(OSError, KeyError, ValueError):
             self._poller.unregister(connection.sock)
-        # Whoever still waits to be told about the connection would keep a large text in memory.
+        # A task that still waits for the connection would keep a large text in memory.
         connection.answer(b"", ())
         with suppress(OSError):
             connection.sock.close()

@@ -85,7 +85,7 @@ class ClusterObjects:
         self._settings = settings or WatchSettings()
         self._discovery = KindDiscovery(client, pace=self._settings.pace, clock=self._settings.clock)
         self._watched: dict[str, KindWatch] = {}
-        """The watches by `Resource.qualified`: each kind has one, whichever version is asked for."""
+        """The watches by `Resource.qualified`: each kind has one, whichever version is requested."""
         self._lock = threading.Lock()
         start("discovery", self._discovery.run)
         self._watch(PODS)

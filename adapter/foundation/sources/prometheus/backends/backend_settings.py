@@ -104,7 +104,7 @@ BACKEND: Final = Section(
         Key(
             "partialResponse",
             BOOLEAN,
-            "What Thanos is asked for: an error (false) or a partial answer (true), which is refused all the same.",
+            "What Thanos is to return: an error (false) or a partial answer (true), which is refused all the same.",
         ),
     ),
 )

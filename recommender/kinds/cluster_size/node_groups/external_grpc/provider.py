@@ -197,7 +197,7 @@ class ExternalGrpcProvider:
         return ExternalGroup(stated, facts, slow, self._settings, self._channel)
 
     def _gpu_label_of_nodes(self) -> str:
-        """Return the label of nodes with GPUs; it is asked for until it is known."""
+        """Return the label of nodes with GPUs; it is requested until it is known."""
         if self._gpu_label is None:
             try:
                 self._gpu_label = self._channel.ask("GPULabel", Empty(), GPULabelResponse, self._seconds()).label

@@ -249,7 +249,7 @@ def test_an_outage_is_logged_even_if_only_series_are_looked_up(
     messages = [line.getMessage() for line in rule_lines()]
     assert len(messages) == 2
     assert messages[0].startswith("queries to Prometheus fail; no series are looked up, and rules keep their metrics: ")
-    assert messages[1] == "Prometheus can be asked for series again"
+    assert messages[1] == "queries to Prometheus succeed again"
 
 
 def test_a_reload_that_moves_a_failing_rule_logs_nothing(

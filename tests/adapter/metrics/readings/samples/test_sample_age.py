@@ -81,7 +81,7 @@ class TestSampleAge:
         make_harness(ScriptedPrometheus(), rules=text, settings=ReadingSettings(look_back_seconds=look_back))
 
         message = (
-            "rules[0] (rules.yaml:3): its query looks over 300 s, but Prometheus tells the times of samples for 60 s"
+            "rules[0] (rules.yaml:3): its query looks over 300 s, but Prometheus returns the times of samples for 60 s"
         )
         assert caplog.text.count(message) == warnings
         assert "rules[1]" not in caplog.text
