@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.objects.selectors import parse_selector
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.metrics.readings.errors import AmbiguousSamplesError, PartialAnswerError, UnanswerableSelectorError
+from adapter.metrics.readings.samples.external_reading_builder import ExternalReadingBuilder
 from adapter.metrics.readings.samples.no_data_and_sample_age import BELOW_ZERO
+from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation
+from adapter.metrics.readings.samples.sample_times import SampleTimes
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.requests import PlannedQuery
 from tests.support.readings import Harness, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
@@ -140,6 +146,17 @@ def test_a_native_histogram_beside_values_is_an_error_since_their_sum_would_be_t
         ask(harness, name, selector)
     assert [value for _, value in ask(harness, name, "queue=b")] == [4.0], "others have nothing of it"
     assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="histogram") == 1
+
+
+def test_two_rows_of_the_same_labels_are_found_although_a_slice_of_the_answer_ends_between_them() -> None:
+    times = SampleTimes(Evaluation(1000.0, 0.0), 5.0)
+    builder = ExternalReadingBuilder(PlannedQuery("depth", PlanKind.EXACT, None, None), None, times, frozenset())
+    for shard in ("1", "2", "1"):
+        builder.add([Sample({"shard": shard}, 7.0, 1000.0)])
+    reading = builder.finish()
+    with pytest.raises(AmbiguousSamplesError, match="2 series have the same labels as another"):
+        reading.answer(None, EVERYTHING, lambda _: None)
+    assert builder.dropped[Dropped.DUPLICATE] == 2
 
 
 @pytest.mark.parametrize(("name", "selector"), SELECTED)
