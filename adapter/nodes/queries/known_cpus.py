@@ -63,11 +63,11 @@ def cpus_of_nodes(mapped: MappedRows, nodes: tuple[ClusterNode, ...] | None) -> 
     return np.array([np.nan if one is None else one.nanos / 1e9 for one in stated] + [np.nan])[mapped.node_of]
 
 
-def without_parts(rows: AnswerRows, known: Floats, stated: Floats) -> AnswerRows:
-    """Return the rows of a partial answer as if those that have fewer CPUs than they should were missing from it.
+def without_parts(rows: AnswerRows, times: range, known: Floats, stated: Floats) -> AnswerRows:
+    """Return the rows of a partial answer, for steps at `times`, without the steps that lack CPUs.
 
-    `known` are the numbers of whole answers, and `stated` those of the Node objects: a machine may have got fewer since
-    the last whole answer.
+    A row that lacks some at its end is as if its last samples were missing. `known` are the numbers of whole answers,
+    and `stated` those of the Node objects: a machine may have got fewer since the last whole answer.
     """
     if np.isnan(rows.cpus).all():
         # The query does not ask for numbers, or the server does not answer them.
@@ -79,10 +79,12 @@ def without_parts(rows: AnswerRows, known: Floats, stated: Floats) -> AnswerRows
         return rows
     # If samples are behind, the last steps have no rate of any CPU.
     are_missing = ~(_last_numbers(rows.cpus) >= least) & ~np.isnan(least)
+    values = np.where(lacks, np.nan, rows.values)
+    last_whole = np.fmax.reduce(np.where(np.isnan(values), np.nan, times), axis=1, initial=np.nan)
     return replace(
         rows,
-        values=np.where(lacks, np.nan, rows.values),
-        newest=np.where(are_missing, np.nan, rows.newest),
+        values=values,
+        newest=np.where(are_missing, np.minimum(rows.newest, last_whole), rows.newest),
         advancing=np.where(are_missing, np.nan, rows.advancing),
         reset_at=np.where(are_missing, np.nan, rows.reset_at),
         first_known=np.where(are_missing, np.nan, rows.first_known),

@@ -105,7 +105,9 @@ class ResourceProgress:
         if is_partial:
             # Only now, since an exporter is there even if its load is not known.
             stated = cpus_of_nodes(mapped, mapping.nodes)
-            counted = replace(counted, rows=without_parts(counted.rows, self.known_cpus.of(layout), stated))
+            counted = replace(
+                counted, rows=without_parts(counted.rows, piece.times, self.known_cpus.of(layout), stated)
+            )
         return counted
 
     def note_failure(self, piece: QueryPiece, error: PrometheusError) -> bool:

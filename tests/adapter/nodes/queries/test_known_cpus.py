@@ -176,3 +176,16 @@ def test_a_partial_answer_counts_while_the_number_of_cpus_is_not_known() -> None
     stores = Stores()
     stores.left = without_first_cpu_of_a
     assert Refreshes(stores).loads() == {"a": (0.1, 0.0), "b": (0.3, 0.0)}
+
+
+def test_steps_before_a_store_went_away_count_after_a_gap() -> None:
+    stores = Stores()
+    refreshes = Refreshes(stores)
+    refreshes.loads()
+    went_away = START + 600
+    stores.left = lambda node, cpu, time: time < went_away or without_first_cpu_of_a(node, cpu, time)
+    refreshes.now = went_away + INTERVAL
+    assert refreshes.loads()["a"][0] == 0.5
+    grid = refreshes.samples.grids[LoadResource.CPU]
+    # The store has been away for three steps.
+    assert np.isnan(grid.values).sum(axis=1).tolist() == [3, 0]
