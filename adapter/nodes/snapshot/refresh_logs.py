@@ -24,6 +24,7 @@ _LONGEST_SHOWN: Final = 300
 _MOST_REMEMBERED: Final = 100_000
 _NUMBER: Final = re.compile(r"[0-9][0-9.]*")
 """A number in a message. Messages that differ only in numbers are not news: each query has its own time limit."""
+_COUNT: Final = re.compile(r"\([0-9]+\)")
 
 BASIS_TEXTS: Final = {
     "none": "no node has usable metrics: for five minutes all nodes get the middle score, then best fit by requests "
@@ -94,8 +95,8 @@ class RefreshReports:
 
     def objects(self, problems: Collection[str]) -> None:
         """Log which objects are left out, in whole or in part, and why: each when it is first left out."""
-        # The number of pods at the beginning of a text changes all the time.
-        known = {problem.lstrip("0123456789"): problem for problem in problems}
+        # The number of pods in a text changes all the time.
+        known = {_COUNT.sub("", problem): problem for problem in problems}
         new = [problem for key, problem in known.items() if key not in self._left_out]
         self._left_out = frozenset(known)
         if new:

@@ -306,11 +306,13 @@ def test_no_samples_at_all_are_not_written_to_the_state_file(script: Script) -> 
 def test_objects_that_are_left_out_are_logged_once(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     keeper = script.keeper()
     odd = a_pod("odd", "a", gpus="none")
-    for problems in (("Node c: bad.",), ("Node c: bad.",), ("Node c: bad.", "Node d: bad."), (), ("Node c: bad.",)):
+    counts = [(f"pods that cannot be used are left out ({number})",) for number in (1, 2)]
+    more = ("Node c: bad.", "Node d: bad.")
+    for problems in (("Node c: bad.",), ("Node c: bad.",), more, (), ("Node c: bad.",), *counts):
         script.facts = NodeFacts(NODES, pods=pods_by_place([odd]), problems=problems)
         keeper.refresh()
     logged = [record for record in caplog.records if "left out" in record.message]
-    assert [record.__dict__["fields"]["count"] for record in logged] == [2, 1, 1]
+    assert [record.__dict__["fields"]["count"] for record in logged] == [2, 1, 1, 1]
     assert "Node c: bad." in logged[0].message
     assert "Pod shop/odd: annotation" in logged[0].message
 
