@@ -46,9 +46,9 @@ class RecommendationLog:
             if record.each is None:
                 kind = kind_named(record.type)
                 logged = None if kind is None else kind.log_line(record)
-                facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
+                facts = _worth_a_line(record) if logged is None else (record.status, _refusals(record), *logged.facts)
                 about = log_fields(record, {} if logged is None else logged.fields)
-                is_fault = _has_refused(record) or (logged is None and bool(_note_of(record)))
+                is_fault = bool(_refusals(record)) or (logged is None and bool(_note_of(record)))
                 reason = "" if record.status is Status.OK else _NUMBER.sub("", record.message)
                 self._log_change(record.name, facts, record.status, about, is_fault=is_fault, reason=reason)
         for name, group in by_name(record for record in records if record.each is not None).items():
@@ -86,9 +86,9 @@ class RecommendationLog:
         self._last.clear()
 
 
-def _has_refused(record: Record) -> bool:
-    """Return whether a target does not get its size because something else owns it, which nobody but a person ends."""
-    return any(each.action is TargetAction.REFUSED for each in record.targets)
+def _refusals(record: Record) -> tuple[object, ...]:
+    """Return the targets that do not get their sizes, with what else owns them, which nobody but a person ends."""
+    return tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
 
 
 def _worth_a_line(record: Record) -> tuple[object, ...]:
@@ -96,9 +96,8 @@ def _worth_a_line(record: Record) -> tuple[object, ...]:
 
     Ages, counts and the numbers of a note are left out, since they change with every poll.
     """
-    refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
     own = tuple(each.recommended_replicas for each in record.targets)
-    return record.status, record.replicas, own, record.binding, refused, _NUMBER.sub("", _note_of(record))
+    return record.status, record.replicas, own, record.binding, _refusals(record), _NUMBER.sub("", _note_of(record))
 
 
 def _note_of(record: Record) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
+from recommender.kinds.resources.container_requests import RequestSizes
 from recommender.running.polls.recommendation_log import RecommendationLog
 
 WEB: Final = TargetReference("apps/v1", "Deployment", "shop", "web")
@@ -43,3 +44,10 @@ def test_what_a_person_has_to_correct_is_logged_as_a_warning(
     caplog.set_level(logging.INFO)
     RecommendationLog().changes([replace(record, each=each)])
     assert [line.levelno for line in caplog.records] == [level]
+
+
+def test_a_refusal_is_news_of_a_kind_that_says_what_is_news(caplog: pytest.LogCaptureFixture) -> None:
+    log, sized = RecommendationLog(), replace(DECIDED, type="resources", details=RequestSizes({}))
+    for targets in ((SCALED,), (REFUSED,), (REFUSED,)):
+        log.changes([replace(sized, targets=targets)])
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
