@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.foundation.reports.counts import count_of
 from adapter.nodes.scores.gpus.gpu_fragments import FragmentTable, as_array, gradient_points, mix_of, placements
 from adapter.nodes.scores.gpus.gpu_value import value_by_free_milli, values_of_gpus
 from adapter.nodes.scores.gpus.levels import level_scores
@@ -137,7 +138,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmenta
 
     def reason(position: int) -> str:
         if found.points[position] == _NO_ROOM:
-            return f"{pod.gpu_count} GPUs with {pod.gpu_milli} of 1000 are more than the node has left"
+            return f"the node has no room for {count_of(pod.gpu_count, 'GPU')} with {pod.gpu_milli} of 1000"
         before, after = found.fragments_before[position] / 1000, found.fragments_after[position] / 1000
         return f"fragments of GPUs that the cluster's pods cannot use: {before:.2f} before, {after:.2f} with the pod"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from adapter.foundation.reports.counts import count_of
 from adapter.nodes.scores.gpus.levels import level_scores
 from adapter.nodes.scores.policy_scores import PolicyScores
 from adapter.nodes.scores.requests.allocation import requested_shares
@@ -40,7 +41,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingAr
     def reason(position: int) -> str:
         found = wastes[position]
         if found is None:
-            return f"{pod.gpu_count} GPUs with {pod.gpu_milli} of {_WHOLE_MILLI} are more than the node has left"
+            return f"the node has no room for {count_of(pod.gpu_count, 'GPU')} with {pod.gpu_milli} of {_WHOLE_MILLI}"
         free = sum(milli == _WHOLE_MILLI for milli in left[position])
         opened, _, still_free = found
         return (

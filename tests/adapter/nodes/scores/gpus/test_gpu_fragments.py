@@ -200,7 +200,7 @@ def test_the_reason_tells_the_fragments_before_and_with_the_pod() -> None:
     found = gpu_fragmentation.score(wanted(1, 450), table, rows(2), GpuFragmentationArgs())
     assert [found.reason(position) for position in range(2)] == [
         "fragments of GPUs that the cluster's pods cannot use: 0.50 before, 0.05 with the pod",
-        "1 GPUs with 450 of 1000 are more than the node has left",
+        "the node has no room for 1 GPU with 450 of 1000",
     ]
 
 

@@ -38,7 +38,7 @@ def test_the_reason_tells_how_many_gpus_stay_free() -> None:
     table = columns(free(3, 4), free(1, 4))
     scores = gpu_packing.score(pod(gpu_count=2, gpu_milli=1000), table, rows(2), GpuPackingArgs())
     assert scores.reason(0) == "3 of 4 GPUs are free, the pod would take 2 of these and leave 1 free"
-    assert scores.reason(1) == "2 GPUs with 1000 of 1000 are more than the node has left"
+    assert scores.reason(1) == "the node has no room for 2 GPUs with 1000 of 1000"
 
 
 @pytest.mark.parametrize(
