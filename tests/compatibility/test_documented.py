@@ -179,7 +179,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/apis/values/test_parameters.py::test_repeated_or_undecodable_parameters_are_400",
     ),
     "a namespace or an object of a name": (f"{_STATUSES}::test_an_invalid_name_is_400",),
-    "a field selector for an external": (f"{_STATUSES}::test_a_field_selector_for_an_external_metric_is_400",),
+    "a field selector for an external": (f"{_STATUSES}::test_a_field_selector_that_selects_no_metric_is_400",),
     "a path with an empty part": (f"{_STATUSES}::test_a_path_of_another_form_is_404",),
     "the request line and the headers": (
         "tests/adapter/foundation/service/server/test_requests.py::test_an_invalid_request_is_refused_in_plain_text",

@@ -284,7 +284,7 @@ class TestSampleAge:
         text = text.replace("<<.LabelMatchers>>})", "<<.LabelMatchers>>}[2m]))", 1)
         make_harness(scripted(reply()), rules=text, settings=ReadingSettings(look_back_seconds=look_back_seconds))
         warning = (
-            "rules[0] (rules.yaml:3): its query looks over 120 s, but Prometheus tells the times of samples for 60 s"
+            "rules[0] (rules.yaml:3): its query looks over 120 s, but Prometheus returns the times of samples for 60 s"
         )
         assert (warning in caplog.text) is is_warned
         assert caplog.text.count("its query looks over") == is_warned
