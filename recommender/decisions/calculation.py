@@ -28,6 +28,8 @@ class SettledValue:
     """Whether the value differs from the last one; `maxChangesPerHour` counts such changes."""
     is_held: bool
     own: KindMemory | None
+    changes: tuple[float, ...] | None = None
+    """The changes that are remembered besides this one, ascending; None if they are those of the memory."""
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None
@@ -80,6 +82,8 @@ class Calculation:
     details: Details | None = None
     known: Mapping[str, int] | None = None
     """The known facts of the cluster (`Memory.known`); None if they have not changed."""
+    changes: tuple[float, ...] | None = None
+    """The changes that count for the brakes, ascending; None if they are those of the memory (`Memory.changes`)."""
 
     @property
     def replicas(self) -> int | None:

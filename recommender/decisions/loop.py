@@ -151,6 +151,8 @@ def _new_decision(
     if calculation.begins_at is not None and memory.last is not None:
         memory = replace(memory, last=replace(memory.last, replicas=calculation.begins_at))
     situation = situation_of(policy, inputs, memory, now)
+    if calculation.changes is not None:
+        situation = replace(situation, changes=calculation.changes)
     value = apply_brakes(calculation.value, policy.brakes, situation)
     settled = value.settled(DecisionContext(policy, calculation, inputs, memory, situation))
     record = Record(
@@ -251,6 +253,7 @@ def _next_memory(calculation: Calculation, settled: SettledValue, memory: Memory
     known = memory.known if calculation.known is None else calculation.known
     if not settled.is_remembered:
         return replace(memory, own=settled.own, known=known)
-    changes = (*memory.changes, now) if settled.has_changed else memory.changes
+    changes = memory.changes if settled.changes is None else settled.changes
+    changes = (*changes, now) if settled.has_changed and now not in changes[-1:] else changes
     last = LastValue(settled.replicas, decided=now, confirmed=min(calculation.confirmed, now))
     return replace(memory, last=last, changes=changes, own=settled.own, known=known)

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recommender.decisions.constraints.brakes import MAX_STEP, step_limit
+from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, step_limit
 from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, SizeStep, savings_per_hour
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, FailedMachine, GroupSize, Removal
 
 
-def would_change(answer: ClusterSizeAnswer, sizes: Mapping[str, int]) -> bool:
-    """Return whether the answer differs from the last sizes, or removes nodes."""
-    is_other = any(sizes.get(each.name, each.current) != each.recommended for each in answer.groups)
-    has_removals = any(removal.is_due for removal in answer.removals)
-    return is_other or has_removals or any(machine.is_due for machine in answer.failed_machines)
+def would_change(answer: ClusterSizeAnswer, sizes: Mapping[str, int], allowed: Mapping[str, int]) -> bool:
+    """Return whether the answer differs from the last sizes, or removes more nodes of a group than `allowed` states."""
+    shown = (each for each in answer.groups if not each.is_left_out)
+    is_other = any(sizes.get(each.name, each.current) != each.recommended for each in shown)
+    return is_other or _with_fewer_removals(answer, allowed, MAX_CHANGES, MAX_CHANGES) is not answer
 
 
 def within_step(answer: ClusterSizeAnswer, step: MaxStep, all_or_nothing: frozenset[str]) -> ClusterSizeAnswer:
@@ -50,8 +50,13 @@ def _is_split(group: GroupSize, limit: int, all_or_nothing: frozenset[str]) -> b
     return group.name in all_or_nothing and group.recommended - group.after_removals > limit
 
 
-def hold_stopped_directions(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int]) -> ClusterSizeAnswer:
-    """In each stopped direction, keep the last sizes, given as `sizes`; a group without one keeps its current size."""
+def hold_stopped_directions(
+    answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int], allowed: Mapping[str, int]
+) -> ClusterSizeAnswer:
+    """In each stopped direction, keep the last sizes, given as `sizes`; a group without one keeps its current size.
+
+    No more nodes of a group are removed than `allowed` states.
+    """
     kept: dict[str, int] = {}
     for group in answer.groups:
         if group.current is None:
@@ -61,7 +66,7 @@ def hold_stopped_directions(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: 
         value = max(value, min(last, group.current)) if stop.down else value
         if value != group.recommended:
             kept[group.name] = value
-    postponed = _with_fewer_removals(answer, {}, stop.sentence, stop.sentence) if stop.down else answer
+    postponed = _with_fewer_removals(answer, allowed, stop.sentence, stop.sentence) if stop.down else answer
     return _changed_answer(answer, postponed, kept, stop.name, stop.sentence)
 
 

@@ -12,6 +12,7 @@ from recommender.decisions.constraints.brakes import MAX_CHANGES
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step
 from recommender.kinds.cluster_size import brakes
+from recommender.kinds.cluster_size.counted_changes import changes_under_way, with_changes, written_groups
 from recommender.kinds.cluster_size.group_writes import GroupWrites
 from recommender.kinds.cluster_size.health.failed_machines import failed_machine_notes
 from recommender.kinds.cluster_size.known_cluster import notes_about
@@ -44,6 +45,8 @@ class SizeContext:
     settings: ClusterSizeSettings
     future: FuturePods
     before: ClusterSizeMemory
+    changes: tuple[float, ...] = ()
+    """The changes of the last hour that were really made, ascending, in Unix seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,13 @@ class GroupSizes:
 
     def would_change(self, _situation: Situation) -> bool:
         """Return whether a size differs from the last one, or a node is removed."""
-        return brakes.would_change(self.answer, self.context.before.sizes)
+        return brakes.would_change(self.answer, *changes_under_way(self.context.before, self.context.situation))
 
     def stopped(self, stop: ChangeStop, _situation: Situation) -> GroupSizes:
         """Keep the last sizes after too many changes, and the current sizes during a pause."""
         is_count = stop.name == MAX_CHANGES
-        answer = brakes.hold_stopped_directions(self.answer, stop, self.context.before.sizes if is_count else {})
+        kept = changes_under_way(self.context.before, self.context.situation) if is_count else ({}, {})
+        answer = brakes.hold_stopped_directions(self.answer, stop, *kept)
         if answer is self.answer and not (stop.up and stop.down):
             return self
         hold = f"{stop.sentence}, until {stop.until}" if is_count else stop.sentence
@@ -95,16 +99,19 @@ class GroupSizes:
         writes = SizeWrites(group_writes, buffer_size(settings, own.future.pods, cluster), until)
         answer = replace(self.answer, notes=(*self._notes(writes), *marks))
         holds = (*self.holds, *((answer.hold,) if answer.hold else ()))
+        lasts = before.sizes
         sizes = {group.name: group.recommended for group in answer.groups}
-        has_other = bool(before.sizes) and any(before.sizes.get(name, size) != size for name, size in sizes.items())
+        left_out = {group.name for group in answer.groups if group.is_left_out}
+        shown = sizes.keys() - written_groups(situation) - left_out
         memory = structs.replace(answer.memory or before, sizes=sizes)
-        memory, has_removals = with_asked_sizes(memory, group_writes, situation.groups, situation.now)
+        memory, replaced = with_asked_sizes(memory, group_writes, situation.groups, situation.now)
         return SettledValue(
             replicas=None,
             is_remembered=True,
-            has_changed=has_other or has_removals,
+            has_changed=any(lasts.get(name, sizes[name]) != sizes[name] for name in shown),
             is_held=bool(holds),
             own=memory,
+            changes=with_changes(own.changes, replaced),
             inputs=_inputs(answer, len(situation.nodes), len(situation.pods)),
             steps=tuple(_step(step) for step in answer.steps[:_MOST_STEPS]),
             binding=answer.binding,

@@ -112,7 +112,7 @@ def settled_writes(
             memory = _with_written_size(memory, name, one, group)
             # An admission webhook may have changed it.
             size = one.size if outcome is None or outcome.stored is None else outcome.stored
-            written[name] = WrittenSize(size, one.since)
+            written[name] = WrittenSize(size, one.since, one.before if _is_drain(one, group) else None)
             del asked[name]
             continue
         if group is not None and one.removes and not one.machines and group.target_size < one.before:
@@ -170,6 +170,11 @@ def _expected_nodes(asked: AskedSize, group: NodeGroup | None, known: RequestedN
     return min(before + more, max(asked.size, stay + more))
 
 
+def _is_drain(asked: AskedSize, group: NodeGroup | None) -> bool:
+    """Return whether nodes are drained before the size falls."""
+    return _has_provider(group) and asked.removes and not asked.machines
+
+
 def _has_provider(group: NodeGroup | None) -> bool:
     return group is not None and group.provider is not None
 
@@ -218,15 +223,14 @@ def _with_failure(
 
 def with_asked_sizes(
     memory: ClusterSizeMemory, writes: GroupWrites, groups: NodeGroups, now: float
-) -> tuple[ClusterSizeMemory, bool]:
-    """Return the memory with the sizes that are requested now, and whether nodes are removed; pure.
+) -> tuple[ClusterSizeMemory, tuple[float, ...]]:
+    """Return the memory with the sizes that are requested now, and the times of changes that these replace; pure.
 
-    A removal counts as a change of the group's last size; all removals of one decision, and any change of sizes made
-    with them, count once.
+    A request to grow may have been written, although another one replaces it before its outcome is known.
     """
     by_target = {group_target(group): group for group in groups.groups}
-    asked, sizes, has_removals = dict(memory.asked), dict(memory.sizes), False
-    written = dict(memory.written)
+    asked, sizes, written = dict(memory.asked), dict(memory.sizes), dict(memory.written)
+    replaced: list[float] = []
     for write in writes.writes:
         group = by_target[write.target]
         if write.replicas == group.target_size:
@@ -239,10 +243,13 @@ def with_asked_sizes(
         removes = bool(write.removals or write.node_removals or machines)
         # What may be on its way to a provider began with the first request at this size.
         is_same_start = known is not None and group.provider is not None and known.before == group.target_size
-        since = known.since if known is not None and is_same_start else now
+        # Some of its nodes are removed already.
+        is_rest = known is not None and known.removes and removes and known.size == write.replicas
+        since = known.since if known is not None and (is_same_start or is_rest) else now
+        if known is not None and known.size > known.before:
+            replaced.append(now if since == known.since else known.since)
         written.pop(group.name, None)
         asked[group.name] = AskedSize(write.replicas, group.target_size, since, removes, machines)
         if removes:
             sizes[group.name] = write.replicas
-            has_removals = True
-    return replace(memory, asked=asked, sizes=sizes, written=written), has_removals
+    return replace(memory, asked=asked, sizes=sizes, written=written), tuple(replaced)

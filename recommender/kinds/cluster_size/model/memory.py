@@ -68,6 +68,8 @@ class WrittenSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: Count
     since: Time
     """When the size was requested."""
+    drained_from: Count | None = None
+    """The size before nodes began to be drained; None once that has changed the size, or if none are drained."""
 
 
 class Absence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

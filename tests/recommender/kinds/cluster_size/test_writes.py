@@ -70,7 +70,7 @@ def test_a_requested_size_starts_no_cool_down(
     found, _ = with_asked_sizes(ClusterSizeMemory(), GroupWrites((write,)), groups(), NOW)
 
     assert (found.asked, found.last_scale_up, found.last_delete) == (asked(expected).asked, None, None)
-    assert with_asked_sizes(found, GroupWrites((write,)), groups(), NOW + 10.0) == (found, False)
+    assert with_asked_sizes(found, GroupWrites((write,)), groups(), NOW + 10.0) == (found, ())
 
 
 @pytest.mark.parametrize("result", [ScaleResult.OK, ScaleResult.UNCHANGED])

@@ -1,0 +1,117 @@
+"""What counts for `maxChangesPerHour`: what was really written, once, however it ended and whoever wrote besides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.decisions.record import Status
+from tests.recommender.kinds.cluster_size.counting_cloud import CountingCloud, Drain, End, Turn
+from tests.recommender.kinds.cluster_size.deciding import size_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_DRAINS: Sequence[Drain] = ("goes on", "ends", "ends", "fails")
+_ENDS: Sequence[End] = (
+    "done", "done", "done", "unsent", "refused", "failed", "unreachable", "conflict", "unknown", "lost", "late"
+)  # fmt: skip
+_ANSWERED: Sequence[End] = ("done", "refused")
+
+
+def after(cloud: CountingCloud, turns: Sequence[Turn]) -> list[bool]:
+    """Return whether the limit held each of the decisions."""
+    return [" allowed, until" in cloud.step(turn).record.message for turn in turns]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_growth_never_exceeds_the_limit(seed: int) -> None:
+    random = Random(seed)
+    cloud = CountingCloud(limit=seed % 3)
+    for _ in range(25):
+        foreign, restarts = random.choice((0, 0, 0, 0, 1, -1)), random.random() < 0.1
+        problem = random.choice(("", "", "", "down"))
+        pods, end, drain = random.randint(0, 7), random.choice(_ENDS), random.choice(_DRAINS)
+        cloud.step(Turn(pods, end, drain, foreign, restarts=restarts, problem=problem))
+        assert cloud.growths <= cloud.limit
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_written_size_counts(seed: int) -> None:
+    random, cloud = Random(seed), CountingCloud(limit=99)
+    for _ in range(25):
+        cloud.step(Turn(random.randint(0, 7), random.choice(_ANSWERED), random.choice(_DRAINS)))
+    after(cloud, [Turn(7, "refused")] * 2)
+    assert cloud.growths + cloud.removals <= len(cloud.memory.changes)
+
+
+@pytest.mark.parametrize(
+    ("turns", "growths", "removals"),
+    [
+        pytest.param([Turn(5), Turn(5)], 1, 0, id="growth"),
+        pytest.param([Turn(5, "unknown"), Turn(5)], 1, 0, id="growth-of-unknown-outcome"),
+        pytest.param([Turn(5, "lost"), Turn(5, restarts=True)], 1, 0, id="growth-before-a-restart"),
+        pytest.param([Turn(5, "failed"), Turn(5), Turn(5)], 0, 0, id="growth-that-failed"),
+        pytest.param([*[Turn(5)] * 4, Turn(5, foreign=1), Turn(6)], 1, 0, id="somebody-else-grows-the-group"),
+        pytest.param([Turn(0), *[Turn(0, drain="ends")] * 4], 0, 1, id="three-nodes-drained-one-by-one"),
+        pytest.param([Turn(0), Turn(0), *[Turn(0, drain="ends", restarts=True)] * 4], 0, 1, id="drains-and-restarts"),
+        pytest.param([Turn(2), Turn(2), Turn(2, drain="ends"), Turn(4), Turn(4)], 1, 1, id="removal-then-growth"),
+    ],
+)
+def test_a_written_size_counts_once(turns: list[Turn], growths: int, removals: int) -> None:
+    cloud = CountingCloud(9)
+    after(cloud, turns)
+    after(cloud, [Turn(turns[-1].pods, "unsent")] * 12)
+    assert (cloud.growths, cloud.removals) == (growths, removals)
+    assert len(cloud.memory.changes) == growths + removals
+
+
+@pytest.mark.parametrize("end", ["refused", "failed", "unreachable", "conflict", "unsent"])
+def test_removals_that_are_not_made_do_not_hold_growth(end: End) -> None:
+    cloud = CountingCloud(1)
+    after(cloud, [Turn(2, end)] * 30)
+    after(cloud, [Turn(3, "unsent")] * 8)
+    after(cloud, [Turn(4)] * 2)
+    assert cloud.growths == 1
+
+
+def test_drains_that_fail_do_not_hold_growth() -> None:
+    cloud = CountingCloud(1)
+    after(cloud, [Turn(2), Turn(2), Turn(2), Turn(2, drain="fails")] * 5)
+    assert cloud.removals == 0
+    after(cloud, [Turn(4, drain="fails"), Turn(4)])
+    assert cloud.growths == 1
+
+
+@pytest.mark.parametrize("turn", [Turn(5, "unsent"), Turn(2, "unsent")], ids=["growth", "removal"])
+def test_what_is_being_written_has_its_place_and_is_not_held_by_itself(turn: Turn) -> None:
+    cloud = CountingCloud(1)
+    assert not any(after(cloud, [turn] * 3))
+    after(cloud, [Turn(turn.pods)])
+    assert after(cloud, [Turn(7)]) == [True]
+
+
+def test_a_size_that_somebody_lowers_is_not_written_again_beyond_the_limit() -> None:
+    cloud = CountingCloud(1)
+    after(cloud, [Turn(5), Turn(5), *[Turn(5, foreign=-1), Turn(5)] * 3])
+    assert cloud.growths == 1
+
+
+def test_a_group_that_cannot_be_written_is_remembered_as_it_is_and_counts_nothing() -> None:
+    """What others have made of it meanwhile may be served after a restart."""
+    cloud = CountingCloud(1)
+    after(cloud, [Turn(3), Turn(7, "unsent", foreign=4, problem="down")])
+    decision = cloud.step(Turn(7, "unsent", problem="down"))
+    assert size_memory(decision).sizes == {"a": 7}
+    assert not decision.memory.changes
+
+
+def test_the_size_that_is_recommended_for_a_group_of_karpenter_is_not_held_by_other_changes() -> None:
+    cloud = CountingCloud(1, has_karpenter=True)
+    after(cloud, [Turn(5)])
+    cloud.memory = replace(cloud.memory, changes=(cloud.now - 10.0,))
+    decision = cloud.step(Turn(5))
+    assert (decision.record.status, size_memory(decision).sizes) == (Status.OK, {"a": 5})
