@@ -112,7 +112,8 @@ def _wider(inner: st.SearchStrategy[MadeQuery]) -> st.SearchStrategy[MadeQuery]:
             _by,
             inner,
         ),
-        st.builds(lambda each: text("topk by (pod) (1, ") + each + text(")"), inner),
+        # It keeps all series: which one of equal values a server keeps is not defined.
+        st.builds(lambda each: text("topk by (pod) (1000, ") + each + text(")"), inner),
         st.builds(lambda each: text("label_replace((") + each + text('), "x", "$1{}", "pod", "(.*)")'), inner),
         st.builds(lambda each: text("count_values('v', ") + each + text(")"), inner),
         st.builds(lambda each: text("max_over_time((") + each + text(")[2m:30s] offset 1m)"), inner),
