@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.quantities import milli_of
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
 from adapter.foundation.reports.counts import agreeing, count_of
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import (
     ForeignNamespaceError,
@@ -153,7 +154,7 @@ def external_answer(
             if reading.is_first_aged(namespace, selector):
                 count(Counter({Dropped.STALE: len(rows)}))
             raise SampleTooOldError(
-                _gone_reason(hold) if is_gone else _too_old_reason("the metric", sample_age, age, limit)
+                _gone_reason(hold) if is_gone else _too_old_reason("the metric", evaluated_at, sample_age, limit)
             )
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
         return ExternalAnswer(rows, evaluated_at, (BELOW_ZERO,) if _falls_below_zero(rows) else (), window)
@@ -178,7 +179,7 @@ def _refuse_aged(
     for name in names if limit is not None else ():
         sample_age = reading.sample_age(namespace, name)
         if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
-            raise SampleTooOldError(_too_old_reason(repr(name), sample_age, age, limit))
+            raise SampleTooOldError(_too_old_reason(repr(name), reading.evaluated.wall, sample_age, limit))
 
 
 def _refuse_assumed(asking: Asking) -> None:
@@ -241,7 +242,7 @@ def _fresh(
     if len(fresh) == len(found):
         return found, ()
     if not fresh:
-        raise SampleTooOldError(_too_old_reason(repr(found[0][0]), ages[0], age, limit))
+        raise SampleTooOldError(_too_old_reason(repr(found[0][0]), reading.evaluated.wall, ages[0], limit))
     dropped = len(found) - len(fresh)
     are = agreeing(dropped, "is", "are")
     return fresh, (f"{dropped} of {len(found)} objects {are} left out: the samples are older than {limit:g} s",)
@@ -251,11 +252,13 @@ def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
     return sample_age is None or sample_age + age > limit
 
 
-def _too_old_reason(who: str, sample_age: float | None, age: float, limit: float) -> str:
+def _too_old_reason(who: str, evaluated_at: float, sample_age: float | None, limit: float) -> str:
+    """Return why there is no value, with the time of the last samples: an age would change with each sync of an HPA."""
     allowed = f"the rule allows {limit:g} s (maxSampleAge): check whether its targets are up"
     if sample_age is None:
         return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"
-    return f"{who} has no value: its series' last samples are {sample_age + age:.1f} s old, and {allowed}"
+    last = rfc3339(round(evaluated_at - sample_age, 3))
+    return f"{who} has no value: its series' last samples are from {last}, and {allowed}"
 
 
 def _gone_reason(hold_seconds: float) -> str:

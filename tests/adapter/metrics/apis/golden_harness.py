@@ -48,7 +48,7 @@ FAILURES = {
     "refused": errors.QueryRefusedByPrometheusError("Prometheus refused the query: bad_data: parse error"),
     "partial": errors.PartialAnswerError("Prometheus answered with a warning: some stores did not answer"),
     "unreachable": errors.SourceUnreachableError("Prometheus at http://prometheus:9090: Connection refused"),
-    "aged": errors.SampleTooOldError("the metric has no value: its series' last samples are 130.5 s old"),
+    "aged": errors.SampleTooOldError("the metric has no value: its series' last samples are from 2026-11-21T06:00:00Z"),
     "slow": errors.SourceSlowError("Prometheus did not answer within 2 s; the query goes on"),
     "crowded": errors.TooMuchDemandError("namespace 'shop' asks for 2000 different things already"),
     "gt": errors.UnanswerableSelectorError("the selector 'shard>5' has no form in PromQL"),

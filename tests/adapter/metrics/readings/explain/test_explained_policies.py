@@ -8,6 +8,7 @@ import pytest
 
 from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
@@ -188,4 +189,4 @@ def test_an_external_metric_with_old_samples_loses_all_rows() -> None:
     found = explained(QUEUE, reply(({}, "5")), reply(({}, str(SECOND - 121))))
 
     assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
-    assert "its series' last samples are 121." in found.cause
+    assert f"its series' last samples are from {rfc3339(SECOND - 121)}" in found.cause

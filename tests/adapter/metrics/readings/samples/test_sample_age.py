@@ -8,6 +8,7 @@ import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.answers import ByName, BySelector, ObjectsAnswer
 from adapter.metrics.readings.errors import NoDataUncertainError, PartialAnswerError, ReadingError, SampleTooOldError
 from adapter.metrics.readings.readings_settings import ReadingSettings
@@ -53,7 +54,9 @@ class TestSampleAge:
     def test_an_object_whose_samples_are_too_old_has_no_value(self) -> None:
         harness = harness_of(scripted(reply(pod("web-0", "1")), reply(at("web-0", 130))), "maxSampleAge: 2m")
 
-        message = r"'web-0' has no value: its series' last samples are 130\.\d s old, and the rule allows 120 s"
+        # The words are the same at each sync of an HPA, so that its events are counted as one.
+        last = rfc3339(SECOND - 130)
+        message = f"'web-0' has no value: its series' last samples are from {last}, and the rule allows 120 s"
         with pytest.raises(SampleTooOldError, match=message):
             ask(harness, ByName("web-0"))
         with pytest.raises(SampleTooOldError, match=message):
@@ -119,7 +122,7 @@ class TestSampleAge:
         assert ask(harness).values == (("web-0", 1.0),)
         harness.clock.forward(1)
 
-        with pytest.raises(SampleTooOldError, match=r"30\.2 s old"):
+        with pytest.raises(SampleTooOldError, match=f"from {rfc3339(SECOND - 5)}"):
             ask(harness)
 
     def test_a_wall_clock_set_back_does_not_make_samples_young_again(self) -> None:
@@ -150,7 +153,7 @@ class TestSampleAge:
 
         assert ask_external(harness, "queue=a").rows == (Row({"namespace": "shop", "queue": "a"}, 1.0),)
         for _ in range(3):
-            with pytest.raises(SampleTooOldError, match=r"31\.\d s old"):
+            with pytest.raises(SampleTooOldError, match=f"from {rfc3339(SECOND - 31)}"):
                 ask_external(harness, "queue=b")
         assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1, "counted once"
 
@@ -172,8 +175,11 @@ class TestSampleAge:
     @pytest.mark.parametrize("keys", [(), ("onNoData: 0",)], ids=["no value", "a value"])
     def test_old_samples_without_a_rate_are_too_old_and_not_missing(self, keys: tuple[str, ...]) -> None:
         harness = harness_of(scripted(reply(), reply(at("web-1", 130))), "maxSampleAge: 2m", *keys)
+        last = rfc3339(SECOND - 130)
         for which in (WEB, ByName("web-1")):
-            with pytest.raises(SampleTooOldError, match=r"'web-1' has no value: its series' last samples are 130"):
+            with pytest.raises(
+                SampleTooOldError, match=f"'web-1' has no value: its series' last samples are from {last}"
+            ):
                 ask(harness, which)
         external = harness_of(
             scripted(reply(), reply(({"namespace": "shop"}, str(SECOND - 130)))), "maxSampleAge: 2m", *keys
