@@ -254,6 +254,6 @@ def _next_memory(calculation: Calculation, settled: SettledValue, memory: Memory
     if not settled.is_remembered:
         return replace(memory, own=settled.own, known=known)
     changes = memory.changes if settled.changes is None else settled.changes
-    changes = (*changes, now) if settled.has_changed and now not in changes[-1:] else changes
+    changes = (*changes, now) if settled.has_changed else changes
     last = LastValue(settled.replicas, decided=now, confirmed=min(calculation.confirmed, now))
     return replace(memory, last=last, changes=changes, own=settled.own, known=known)
