@@ -47,7 +47,8 @@ def test_what_a_person_has_to_correct_is_logged_as_a_warning(
 
 
 def test_a_refusal_is_news_of_a_kind_that_says_what_is_news(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     log, sized = RecommendationLog(), replace(DECIDED, type="resources", details=RequestSizes({}))
     for targets in ((SCALED,), (REFUSED,), (REFUSED,)):
         log.changes([replace(sized, targets=targets)])
-    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert [record.levelno for record in caplog.records] == [logging.INFO, logging.WARNING]
