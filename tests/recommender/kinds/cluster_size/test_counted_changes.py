@@ -94,10 +94,12 @@ def test_what_is_being_written_has_its_place_and_is_not_held_by_itself(turn: Tur
     assert after(cloud, [Turn(7)]) == [True]
 
 
-def test_a_size_that_somebody_lowers_is_not_written_again_beyond_the_limit() -> None:
-    cloud = CountingCloud(1)
-    after(cloud, [Turn(5), Turn(5), *[Turn(5, foreign=-1), Turn(5)] * 3])
-    assert cloud.growths == 1
+@pytest.mark.parametrize(("limit", "pods"), [(0, 3), (1, 5)], ids=["the size from the start", "a written size"])
+def test_a_size_that_somebody_lowers_is_not_written_again_beyond_the_limit(limit: int, pods: int) -> None:
+    cloud = CountingCloud(limit)
+    after(cloud, [Turn(pods)] * 4)
+    after(cloud, [Turn(pods, foreign=-1), *[Turn(pods)] * 3] * 3)
+    assert cloud.growths == limit
 
 
 def test_a_group_that_cannot_be_written_is_remembered_as_it_is_and_counts_nothing() -> None:
