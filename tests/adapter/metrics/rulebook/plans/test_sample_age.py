@@ -43,6 +43,7 @@ def part(name: str, number: int) -> str:
         ("max_over_time(rate(x{<<.LabelMatchers>>}[1m])[4m:])", "timestamp(x{<<.LabelMatchers>>})"),
         ("-(x{a!='1',<<.LabelMatchers>>})", 'timestamp(x{a!="1",<<.LabelMatchers>>})'),
         ('{__name__=~"a|b",<<.LabelMatchers>>}', 'timestamp({__name__=~"a|b",<<.LabelMatchers>>})'),
+        ('{job="c",<<.LabelMatchers>>}', 'timestamp({job="c",<<.LabelMatchers>>})'),
         ('{"my.metric","my.label"="1",<<.LabelMatchers>>}',
          'timestamp({__name__="my.metric","my.label"="1",<<.LabelMatchers>>})'),
         ('{"<<.Series>>",a="1",<<.LabelMatchers>>}',
@@ -63,7 +64,7 @@ def test_the_times_query_selects_the_rules_own_series(query: str, times: str) ->
     ("query", "reason"),
     [
         ("vector(1)", "it selects no series"),
-        ("a{<<.LabelMatchers>>} offset 5m", "another time by `offset` or `@`"),
+        ("<<.Series>>{<<.LabelMatchers>>} offset 5m", '{__name__="<<.Series>>"} is evaluated at another time'),
         ("rate(a{<<.LabelMatchers>>}[5m] offset 1m)", "another time by `offset` or `@`"),
         ("a{<<.LabelMatchers>>} @ 5", "another time by `offset` or `@`"),
         ("max_over_time(a{<<.LabelMatchers>>}[5m:] offset 3m)", "a subquery is evaluated at another time"),
@@ -122,6 +123,12 @@ def test_a_rule_is_widened_only_as_far_as_both_of_its_queries_allow() -> None:
     assert plan_of(widest).kind is PlanKind.WIDE
     exact = guarded(custom_metric("topk(1, x{<<.LabelMatchers>>})"))
     assert plan_of(exact).kind is PlanKind.EXACT
+    # The query for the times of two series writes this label, by which requesters may select as well.
+    added = guarded(external_metric("x{<<.LabelMatchers>>} + y{<<.LabelMatchers>>}"))
+    assert plan_of(added, frozenset({"queue"})).kind is PlanKind.WIDE
+    selected = plan_of(added, frozenset({"tidewatch_part"}))
+    assert selected.kind is PlanKind.EXACT
+    assert selected.reason.endswith("in the query for the times of its samples")
 
 
 @pytest.mark.parametrize("field", [pytest.param(PODS, id="pods"), pytest.param(EXTERNAL, id="external")])
