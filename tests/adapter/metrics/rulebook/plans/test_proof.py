@@ -193,6 +193,7 @@ def test_all_wider_plans_are_refused_with_the_reason(short: str, reason: str) ->
         ('label_replace(F, "namespace", "x", "code", ".*")', "`label_replace` writes the label `namespace`"),
         ('label_replace(sum by (K) (F), "space", "$1", "namespace", "(.*)")', "`label_replace` reads `namespace`"),
         ('label_join(sum by (K) (F), "both", "/", "pod", "namespace")', "`label_join` reads `namespace`"),
+        ('label_join(sum by (K) (F), "both", "/", "namespace", "pod")', "`label_join` reads `namespace`"),
         ('label_replace(F, "x", "$1", "K", "(.*)")', "a literal depends on the request"),
         ("sum by (K) (F) / G", "one side of `/` has lost `namespace` in the exact query"),
         ("sum by (namespace, pod) (sum by (K) (F)) / G", "one side of `/` has lost `namespace` in the exact query"),
