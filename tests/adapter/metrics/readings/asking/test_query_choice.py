@@ -285,6 +285,23 @@ def test_a_label_that_names_pods_in_one_rule_and_services_in_another_is_queried_
     assert found == {"pods": (("pod-0", 1.0),), "services": (("service-0", 1.0),)}
 
 
+def test_each_selector_of_an_external_metric_has_the_plan_that_is_proven_for_its_labels() -> None:
+    rules = """
+externalRules:
+- seriesQuery: 'depth{namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: 'sum without (queue) (<<.Series>>{<<.LabelMatchers>>})'
+"""
+    prometheus = ScriptedPrometheus(answer=lambda _: reply())
+    harness = make_harness(prometheus, objects=OBJECTS, rules=rules)
+    for selector in ("code=500", "queue=a", "code=404"):
+        harness.readings.external(harness.external("depth"), "ns0", parse_selector(selector))
+    assert prometheus.asked == [
+        'sum without (queue) (depth{namespace="ns0"})',
+        'sum without (queue) (depth{queue="a",namespace="ns0"})',
+    ]
+
+
 def test_plans_for_labels_of_selectors_are_forgotten_with_their_last_request() -> None:
     prometheus = ScriptedPrometheus(answer=refuse_wide)
     harness = make_harness(prometheus, objects=OBJECTS)
