@@ -110,7 +110,6 @@ class ContainerRequests(BrakedSizes):
             for container, by_resource in found.requests.items()
         }
         details = RequestSizes(found.requests)
-        changed = tuple(step for step in found.steps if step not in calculation.steps)
         write = resize_write(wanted, found.settings.resize, policy, calculation.confirmed)
         resizing = None if write is None else write.resizing
         is_written = resizing is not None and any(_is_written(size, resizing) for size in _all_sizes(found))
@@ -118,12 +117,12 @@ class ContainerRequests(BrakedSizes):
         return SettledValue(
             replicas=None,
             is_remembered=details.has_value,
-            has_changed=bool(self.before.sizes) and self._differs(found.requests),
+            has_changed=self._differs(found.requests),
             is_held=bool(found.holds or found.held),
             own=ResourcesMemory(sizes=sizes) if details.has_value else self.before,
             inputs=calculation.inputs,
-            steps=(*calculation.steps, *changed),
-            binding=changed[-1].step if changed else None,
+            steps=(*calculation.steps, *found.steps),
+            binding=found.steps[-1].step if found.steps else None,
             reasons=reasons or (summary_of(found.requests),),
             notes=notes_on_sizes(policy, context.inputs),
             details=details,
@@ -206,9 +205,7 @@ def _all_sizes(found: ContainerRequests) -> Iterable[RequestSize]:
 
 
 def _is_written(size: RequestSize, resizing: Resizing) -> bool:
-    if size.target is None or size.held:
-        return False
-    return is_worth_a_write(size.current, size.target, resizing)
+    return size.target is not None and is_worth_a_write(size.current, size.target, resizing)
 
 
 def _requests_by(requests: Requests, change: Callable[[str, str, RequestSize], RequestSize]) -> Requests:

@@ -123,11 +123,20 @@ def test_different_days_widen_the_interval_and_equal_days_do_not() -> None:
         sure = bounds_of(found, np.full(1, 8.0), SizeSettings(), np.zeros(1))
         assert sure.low[0] <= sure.target[0] <= sure.high[0]
         assert bool(sure.high[0] > 1.2 * sure.low[0]) is is_wide
+        assert bool(sure.high[0] > 1.2 * sure.target[0]) is is_wide
 
 
 def test_two_days_give_no_interval() -> None:
     found = bounds_of(histograms([(0.5, 0.0), (0.9, DAY)]), np.full(1, 2.0), SizeSettings(), np.zeros(1))
     assert np.isnan([found.low[0], found.high[0]]).all()
+
+
+def test_a_row_of_two_days_does_not_take_the_interval_of_others() -> None:
+    found = histograms([(0.5, day * DAY) for day in range(3)], rows=2)
+    for day in range(2):
+        found.add(day, np.array([1]), np.array([0.5]), np.array([day * DAY]))
+    bounds = bounds_of(found, np.full(2, 3.0), SizeSettings(), np.zeros(2))
+    assert np.isfinite([bounds.low, bounds.high]).tolist() == [[True, False]] * 2
 
 
 def test_a_row_without_samples_has_no_bounds_and_does_not_affect_others() -> None:
@@ -164,6 +173,7 @@ def test_automatic_memory_covers_the_largest_peak_and_the_swing_of_peaks(
 
 
 def test_a_quiet_weekend_does_not_hide_the_days_before_it() -> None:
-    week = [(0.1, 3600.0 * hour) for hour in range(48)] + [(1.0, 3600.0 * hour) for hour in range(48, 168)]
+    # On weekdays, a third of each day is busy.
+    week = [(1.0 if hour >= 48 and hour % 24 < 8 else 0.1, 3600.0 * hour) for hour in range(168)]
     found = bounds_of(histograms(week), np.ones(1), SizeSettings(None, 0.0), np.zeros(1))
     assert found.target[0] == pytest.approx(reference.end_of_bucket(1.0, 0.01))

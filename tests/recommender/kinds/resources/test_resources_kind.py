@@ -12,7 +12,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status
-from recommender.kinds.resources.size_record import WorkloadUsage
+from recommender.kinds.resources.size_record import ResourceSize, WorkloadUsage
 from recommender.kinds.resources.workloads import WorkloadAutoscaler
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
@@ -29,6 +29,7 @@ from tests.recommender.kinds.resources.usage_decisions import (
     WEB,
     cluster,
     decided,
+    decided_after,
     hpa,
     inputs,
     item_of,
@@ -163,6 +164,7 @@ def test_brakes_apply_to_requests(
     [record] = decided(plan(*lines), inputs({WEB: usage(used)}), last(before))
     assert requests(record)["cpu"] == f"{expected}m"
     assert record.binding == binding
+    assert (record.status is Status.HELD) is (binding == "app/cpu/paused")
 
 
 def test_too_many_changes_keep_the_last_requests() -> None:
@@ -190,6 +192,13 @@ def test_containers_with_too_little_history_are_left_out_and_named() -> None:
     [record] = decided(plan(), inputs({WEB: WorkloadUsage((*usage().sizes, young))}))
     assert "new: only 10m of history" in record.message
     assert record.inputs["containers"] == 1
+
+
+def test_a_target_none_of_whose_containers_can_be_sized_has_no_value_and_says_why() -> None:
+    young = replace(usage().sizes[0], cpu=None, memory=None, message="only 10m of history")
+    [record] = decided(plan(), inputs({WEB: WorkloadUsage((young,))}), last(500))
+    assert (record.status, record.has_value) == (Status.STALE, False)
+    assert "only 10m of history" in record.message
 
 
 def test_each_named_target_has_its_own_record() -> None:
@@ -252,16 +261,42 @@ def test_a_percentile_is_a_number_or_automatic_for_each_container(
     assert (found.percentile_ratio, found.margin_ratio) == (percentile_ratio, margin_ratio)
 
 
-def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
-    followed, given = plan("maxStep: 10%"), inputs({WEB: usage(500)})
+@pytest.mark.parametrize(
+    ("most", "used", "status", "changes"), [(1, 300, Status.OK, 1), (1, 400, Status.HELD, 1), (2, 400, Status.OK, 2)]
+)
+def test_requests_that_stay_the_same_are_no_change(most: int, used: int, status: Status, changes: int) -> None:
+    memory = replace(last(300), changes=(NOW - 60,))
+    [found] = decided_after(plan(f"maxChangesPerHour: {most}"), inputs({WEB: usage(used)}), memory)
+    [decision] = found.decisions
+    assert found.memory is not None
+    assert (decision.record.status, len(found.memory.by_target[WEB].changes)) == (status, changes)
 
-    def polled(seen: Inputs) -> str:
+
+def with_cpu(of_cpu: ResourceSize) -> WorkloadUsage:
+    return WorkloadUsage((replace(usage().sizes[0], cpu=of_cpu),))
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        # From the current request of a core, and then from the last recommendation.
+        ((usage(500), usage(500)), ["900m", "810m"]),
+        # From the first recommendation, where the current request is unknown.
+        ((with_cpu(size(500)), with_cpu(size(900))), ["500m", "550m"]),
+    ],
+    ids=["requested", "unknown"],
+)
+def test_steps_begin_at_the_last_request_even_after_a_restart(
+    tmp_path: Path, seen: tuple[WorkloadUsage, ...], expected: list[str]
+) -> None:
+    followed = plan("maxStep: 10%")
+
+    def polled(found: WorkloadUsage) -> str:
         memories = Memories(FolderMemoryStore(tmp_path))
-        [found] = PollDecisions(memories, Clock()).decide(followed, seen, NOW)
-        assert found.memory is not None
-        memories.remember("sizes", found.memory)
-        [decision] = found.decisions
+        [decided_now] = PollDecisions(memories, Clock()).decide(followed, inputs({WEB: found}), NOW)
+        assert decided_now.memory is not None
+        memories.remember("sizes", decided_now.memory)
+        [decision] = decided_now.decisions
         return requests(decision.record)["cpu"]
 
-    # From the current request of a core, and then from the last recommendation.
-    assert [polled(given), polled(given)] == ["900m", "810m"]
+    assert [polled(each) for each in seen] == expected

@@ -22,6 +22,7 @@ from recommender.running.polls.poll_decisions import PollDecisions
 from tests.recommender.configuration.files import entry, whole
 
 if TYPE_CHECKING:
+    from recommender.decisions.loop import Decided
     from recommender.decisions.record import Record
     from recommender.running.inputs.poll_plan import PollPlan
 
@@ -68,14 +69,18 @@ def inputs(found: dict[TargetReference, Any] | Unknown, state: ClusterState | No
 
 
 def decided(followed: PollPlan, given: Inputs, memory: Memory | None = None) -> list[Record]:
+    found = decided_after(followed, given, memory)
+    return [decision.record for each in found for decision in each.decisions]
+
+
+def decided_after(followed: PollPlan, given: Inputs, memory: Memory | None) -> list[Decided]:
     memories = Memories(ProcessMemoryStore())
     if memory is not None:
         shards = {name: each.shards for name, each in followed.for_each.items()}
         for name in memories.begin(("sizes",), 1.0, shards):
             memories.load(name)
         memories.remember("sizes", Memory(by_target={WEB: memory}))
-    found = PollDecisions(memories, Clock()).decide(followed, given, NOW)
-    return [decision.record for each in found for decision in each.decisions]
+    return list(PollDecisions(memories, Clock()).decide(followed, given, NOW))
 
 
 def item_of(record: Record) -> dict[str, Any]:
