@@ -96,6 +96,7 @@ def targeted_decisions(
         ([(0, 100.0, 300), (10, 10.0, 0), (309, 10.0, 0), (310, 10.0, 0)], [10, 10, 10, 1]),
         ([(0, 100.0, 300), (10, 10.0, 0), (20, 120.0, None), (30, 110.0, 0), (310, 10.0, 0)], [10, 10, 12, 12, 1]),
         ([(0, 100.0, 300), (10, 10.0, 0), (20, 20.0, 300)], [10, 10, 2]),
+        ([(0, 100.0, 300), (10, 10.0, 0), (100, 10.0, 90)], [10, 10, 10]),
         ([(0, 100.0, 300), (10, NO_ANSWER, None), (20, 10.0, 0)], [10, 10, 10]),
         ([(0, 100.0, 300), (90, NO_ANSWER, None), (100, 10.0, 0), (400, 10.0, 0)], [10, None, 10, 1]),
         ([(0, 100.0, 300), (10, NO_ANSWER, None), (20, 10.0, 300)], [10, 10, 1]),
@@ -116,6 +117,7 @@ def targeted_decisions(
         "a fall that lacks series, for ever",
         "a rise meanwhile is followed at once, and not taken back",
         "a fall that lacks series until they are back",
+        "a restart of the source alone, more than a minute ago",
         "a fall that lacks series, after polls without an answer",
         "the same after longer than staleAfter",
         "a fall with all series after polls without an answer",
@@ -135,6 +137,18 @@ def test_only_a_sum_that_lacks_no_series_shrinks_a_size_before_five_minutes(
     seen: list[Seen], replicas: list[int | None]
 ) -> None:
     assert [each.record.replicas for each in decisions(seen)] == replicas
+
+
+def test_one_query_that_lacks_series_keeps_the_size_beside_one_that_has_all() -> None:
+    other = replace(QUERY, name="other", source=DriverQuery("sum(other)"))
+    calculate, memory, found = calculate_proportional(ProportionalSettings(drivers=(QUERY, other))), Memory(), []
+    for seconds, value, whole_seconds in ((0, 100.0, 300.0), (10, 10.0, 0.0)):
+        now = START + seconds
+        given = inputs(value, whole_seconds, 0, now)
+        answers = {**given.queries, "sum(other)": QueryAnswer(0.0, now, whole_seconds=300.0)}
+        found.append(decide(POLICY, calculate, replace(given, queries=answers), memory, now))
+        memory = found[-1].memory
+    assert [each.record.replicas for each in found] == [10, 10]
 
 
 def test_a_kept_size_says_why_and_until_when() -> None:

@@ -113,22 +113,28 @@ def test_without_the_output_nothing_is_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "last", "cpu"),
+    ("lines", "last", "cpu", "status"),
     [
-        ((), {"cpu": 1000}, 150),
-        (("maxStep: 20%",), {"cpu": 1000}, 800),
-        (("maxStep: 20%",), {"cpu": 100}, 120),
-        (("maxStep: 20%",), None, 150),
-        (("maxChangesPerHour: 1",), {"cpu": 100}, 100),
-        (("maxChangesPerHour: 1",), None, 150),
-        (("paused: true",), {"cpu": 100}, 100),
-        (("paused: up",), {"cpu": 100}, 100),
-        (("paused: down",), {"cpu": 100}, 150),
+        ((), {"cpu": 1000}, 150, Status.OK),
+        (("maxStep: 20%",), {"cpu": 1000}, 800, Status.OK),
+        (("maxStep: 20%",), {"cpu": 100}, 120, Status.OK),
+        (("maxStep: 20%",), None, 150, Status.OK),
+        (("maxChangesPerHour: 1",), {"cpu": 100}, 100, Status.HELD),
+        (("maxChangesPerHour: 1",), None, 150, Status.OK),
+        (("paused: true",), {"cpu": 100}, 100, Status.HELD),
+        (("paused: up",), {"cpu": 100}, 100, Status.HELD),
+        (("paused: down",), {"cpu": 100}, 150, Status.OK),
     ],
 )
-def test_brakes_apply_to_sizes(lines: tuple[str, ...], last: dict[str, int] | None, cpu: int) -> None:
-    found = written(decided(BOTH, *lines, last=last)).sizes
-    assert next(each.amount for each in found if each.resource == "cpu") == cpu
+def test_brakes_apply_to_sizes(lines: tuple[str, ...], last: dict[str, int] | None, cpu: int, status: Status) -> None:
+    decision = decided(BOTH, *lines, last=last)
+    assert next(each.amount for each in written(decision).sizes if each.resource == "cpu") == cpu
+    assert decision.record.status is status
+
+
+def test_each_size_that_a_brake_changes_has_a_step() -> None:
+    record = decided(BOTH, "maxStep: 20%", last={"cpu": 1000, "memory": 68 * MIB}).record
+    assert [(step.step, step.value) for step in record.steps] == [("dns/requests/cpu/maxStep", 0.8)]
 
 
 @pytest.mark.parametrize(
@@ -165,11 +171,30 @@ def test_a_resource_held_for_an_hpa_keeps_its_remembered_size() -> None:
         assert own.sizes["dns"]["requests"]["cpu"] == (100 if autoscalers else 120)
 
 
-def test_a_resource_that_an_hpa_follows_does_not_count_as_a_change() -> None:
-    given = inputs(5, hpa("cpu"))
-    decision = decided(BOTH, "maxChangesPerHour: 1", given=given, last={"cpu": 100, "memory": 68 * MIB})
-    assert decision.memory.changes == (NOW - 10,)
-    assert "changes in the last hour" not in decision.record.message
+def test_an_hpa_that_follows_another_resource_holds_nothing() -> None:
+    kind = f"resources: {{dns: {{requests: {{{CPU}}}}}}}"
+    [decision] = decisions(inputs(5, hpa("memory")), content(TARGETS, BOTH, kind=kind))
+    assert decision.record.status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("last", "autoscalers", "changes"),
+    [
+        ({"cpu": 100, "memory": 68 * MIB}, (), (NOW - 10, NOW)),
+        ({"cpu": 150, "memory": 68 * MIB}, (), (NOW - 10,)),
+        ({"cpu": 100, "memory": 68 * MIB}, (hpa("cpu"),), (NOW - 10,)),
+        ({"memory": 68 * MIB}, (), (NOW - 10,)),
+    ],
+    ids=["another size", "the same", "another size of a resource that an HPA follows", "a first size"],
+)
+def test_only_sizes_that_are_changed_count_as_a_change(
+    last: dict[str, int], autoscalers: tuple[Autoscaler, ...], changes: tuple[float, ...]
+) -> None:
+    given = inputs(5, *autoscalers)
+    assert decided(BOTH, "maxChangesPerHour: 9", given=given, last=last).memory.changes == changes
+    # No further change is allowed here.
+    is_stopped = "in the last hour" in decided(BOTH, "maxChangesPerHour: 1", given=given, last=last).record.message
+    assert is_stopped is (len(changes) > 1)
 
 
 def test_also_with_hpa_resizes_resources_that_an_hpa_follows() -> None:

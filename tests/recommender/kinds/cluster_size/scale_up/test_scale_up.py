@@ -156,6 +156,11 @@ def test_minimum_sizes_are_reached_first_and_their_nodes_hold_pending_pods() -> 
     assert answer.fitting_pods == 8
 
 
+@pytest.mark.parametrize(("size", "missing"), [(0, 3), (2, 1), (3, 0), (4, 0)])
+def test_a_group_grows_to_its_minimum_without_pending_pods(size: int, missing: int) -> None:
+    assert decided(situation([group("a", size=size, min_size=3)])).increases.get("a", 0) == missing
+
+
 def test_minimum_sizes_are_ignored_unless_enforced() -> None:
     assert decided(situation([group("a", min_size=3)]), enforce_min_size=False).increases == {}
 
