@@ -81,6 +81,6 @@ def _queries_until_stop(context: WorkerContext, pace: Pace, telemetry: BackendTe
     def connect(backend: str, settings: PrometheusSettings) -> PrometheusClient:
         return PrometheusClient(settings, telemetry=telemetry.of(backend), pace=pace, awaits_credentials=True)
 
-    queries = BackendQueries(connect, QUERY_SECONDS, pace)
+    queries = BackendQueries(connect, QUERY_SECONDS, pace, is_public=True)
     context.on_stop(queries.close)
     return queries

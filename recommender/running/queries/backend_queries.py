@@ -63,11 +63,17 @@ class BackendQueries:
         connect: Callable[[str, PrometheusSettings], PrometheusClient],
         timeout_seconds: float,
         pace: Pace = UNPACED,
+        *,
+        is_public: bool = False,
     ) -> None:
-        """`connect` takes the name of a backend, for its metrics, and returns a client that awaits its credentials."""
+        """`connect` takes the name of a backend, for its metrics, and returns a client that awaits its credentials.
+
+        `is_public` is that of `QueryValues`.
+        """
         self._connect = connect
         self._timeout_seconds = timeout_seconds
         self._pace = pace
+        self._is_public = is_public
         self._used: Mapping[str, _Used] = {}
 
     def use(self, connections: Mapping[str, BackendConnection]) -> None:
@@ -103,7 +109,9 @@ class BackendQueries:
         settings = None if connection.problem else connection.settings
         client = None if settings is None else self._connect(connection.name, settings)
         lacking = connection.problem or NO_PROMETHEUS
-        values = QueryValues(client, self._pace, self._timeout_seconds, connection.name, lacking)
+        values = QueryValues(
+            client, self._pace, self._timeout_seconds, connection.name, lacking, is_public=self._is_public
+        )
         return _Used(connection, connection.source, values)
 
 

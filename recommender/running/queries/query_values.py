@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
+from adapter.foundation.sources.prometheus.public_errors import public_text, without_series
 from recommender.decisions.texts.times import CLOCK_SLACK_SECONDS
 from recommender.running.queries.sample_times import TimesQuery, must_search, times_of, times_query
 from recommender.running.queries.series_counts import series_query, whole_value
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.pace import Pace
+
+_log = logging.getLogger(__name__)
 
 _SHOWN_WARNING_CHARACTERS = 200
 NO_PROMETHEUS: Final = "the configuration has no `prometheus:`: add its url"
@@ -37,16 +42,22 @@ class QueryValues:
         timeout_seconds: float,
         backend: str = "",
         lacking: str = NO_PROMETHEUS,
+        *,
+        is_public: bool = False,
     ) -> None:
         """Without a client, there is no Prometheus to query, for the reason `lacking`.
 
-        `backend` is the name of this Prometheus in messages, if there are several.
+        `backend` is the name of this Prometheus in messages, if there are several. With `is_public`, tenants read why a
+        query has no value, in the status of their objects and in events, so the log alone has the words and the address
+        of Prometheus.
         """
         self._client = client
         self._pace = pace
         self._timeout_seconds = timeout_seconds
         self._called = f"Prometheus {backend}" if backend else "Prometheus"
         self._lacking = f"{self._called}: {lacking}" if backend else lacking
+        self._is_public = is_public
+        self._states = StateLog(_log)
 
     def close(self) -> None:
         """Close the connections; no query is sent any more."""
@@ -147,11 +158,22 @@ class QueryValues:
             answer = client.instant(query, timeout_seconds=seconds or self._timeout_seconds, at=at)
             samples = tuple(sample for batch in answer.batches(self._pace) for sample in batch)
         except PrometheusError as error:
-            return Unknown(f"{self._called} has no value: {error}", is_refused=isinstance(error, QueryRefusedError))
+            reason = self._reason(query, f"{self._called} has no value: ", str(error), public_text(error))
+            return Unknown(reason, is_refused=isinstance(error, QueryRefusedError))
         if answer.warnings:
             warning = answer.warnings[0][:_SHOWN_WARNING_CHARACTERS]
-            return Unknown(f"{self._called} answered {query} with a warning, so the value may be partial: {warning}")
+            partial = f"{self._called} answered {query} with a warning, so the value may be partial: "
+            return Unknown(self._reason(query, partial, warning, without_series(warning)))
+        self._states.recovered(query, f"{self._called} answers again", query=query)
         if answer.histograms_skipped:
             fix = "write an expression that has numbers, such as histogram_count(…)"
             return Unknown(f"{query} has a histogram: {fix}")
         return Observed(samples, answer.evaluated_at)
+
+    def _reason(self, query: str, problem: str, detail: str, public_detail: str | None) -> str:
+        """Return why a query has no value; tenants may read all of the detail if there is no `public_detail`."""
+        if not self._is_public or public_detail in {None, detail}:
+            return problem + detail
+        # Details can differ each time, such as in the store that they name.
+        self._states.failed(query, f"{problem}{public_detail}", level=logging.WARNING, error=detail)
+        return f"{problem}{public_detail}"

@@ -22,8 +22,8 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
     shorten_message,
 )
+from adapter.foundation.sources.prometheus.public_errors import public_text, without_series
 from adapter.metrics.readings.catalogue.discovered_rule import by_id
-from adapter.metrics.readings.public_reasons import public_text, without_series
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, namespace_labels
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.foundation.sources.prometheus.public_errors import public_text
 from adapter.metrics.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
-from adapter.metrics.readings.public_reasons import public_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
+from adapter.foundation.sources.prometheus.public_errors import without_series
 from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome, Question
 from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, name_in_question
-from adapter.metrics.readings.public_reasons import without_series
 from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
 from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.lint.examples import distance_from_pods

@@ -14,6 +14,7 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
     UnreadableForMatchersError,
 )
+from adapter.foundation.sources.prometheus.public_errors import public_text
 from adapter.metrics.readings.errors import (
     PartialAnswerError,
     QueryRefusedByPrometheusError,
@@ -22,7 +23,6 @@ from adapter.metrics.readings.errors import (
     SourceUnreachableError,
 )
 from adapter.metrics.readings.failure import Failure
-from adapter.metrics.readings.public_reasons import public_text
 
 _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
     (PrometheusUnreachableError, SourceUnreachableError),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.foundation.sources.prometheus.answers.annotations import is_of_engine
 from adapter.foundation.sources.prometheus.errors import PrometheusError, shorten_message
+from adapter.foundation.sources.prometheus.public_errors import without_series
 from adapter.metrics.readings.asking.queries import Query, Reading, render
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
@@ -20,7 +21,6 @@ from adapter.metrics.readings.errors import (
 )
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
-from adapter.metrics.readings.public_reasons import without_series
 from adapter.metrics.readings.refreshing.query_failures import failure_of
 from adapter.metrics.readings.samples.assignment import Assignment
 from adapter.metrics.readings.samples.external_reading import ExternalReading

@@ -22,6 +22,7 @@ from adapter.foundation.sources.prometheus.errors import (
     QueryRefusedError,
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.public_errors import public_text, without_series
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.transport.failures import answer_failure, transport_failure
 from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer
@@ -29,7 +30,7 @@ from adapter.foundation.sources.prometheus.transport.transport import ConnectFai
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
 from adapter.metrics.readings.explain.explanation import Question
-from adapter.metrics.readings.public_reasons import public_text, reason_for_requesters, without_series
+from adapter.metrics.readings.public_reasons import reason_for_requesters
 from adapter.metrics.readings.refreshing.query_failures import failure_of
 from adapter.metrics.rulebook.model import Api, PlanKind
 from tests.support.raw_server import answering, raw_server
@@ -49,22 +50,22 @@ BUCKETS = 'PromQL warning: bucket label "le" is missing or has a malformed value
 @pytest.mark.parametrize(
     ("text", "public"),
     [
-        (DUPLICATES, "found duplicate series for the match group … (all of it is in the adapter's log)"),
-        (BUCKETS, "PromQL warning: bucket label … (all of it is in the adapter's log)"),
+        (DUPLICATES, "found duplicate series for the match group … (all of it is in the log)"),
+        (BUCKETS, "PromQL warning: bucket label … (all of it is in the log)"),
         (
             "multiple matches for labels: many-to-one matching must be explicit",
             "multiple matches for labels: many-to-one matching must be explicit",
         ),
-        ("many [a] and {b}", "many … (all of it is in the adapter's log)"),
-        ("cannot parse 'bank'", "cannot parse … (all of it is in the adapter's log)"),
-        ("unknown `bank`", "unknown … (all of it is in the adapter's log)"),
-        ("dial tcp 10.0.0.7:10901: refused", "dial tcp … (all of it is in the adapter's log)"),
-        ("cannot dial vmstorage-0:8400", "cannot dial … (all of it is in the adapter's log)"),
-        ("dial tcp fd12:abcd::7: refused", "dial tcp … (all of it is in the adapter's log)"),
-        ("lookup store: no such host", "… (all of it is in the adapter's log)"),
-        ("from Addr: store LabelSets:", "from … (all of it is in the adapter's log)"),
-        ("no store.bank.svc here", "no … (all of it is in the adapter's log)"),
-        ("http://store/x", "… (all of it is in the adapter's log)"),
+        ("many [a] and {b}", "many … (all of it is in the log)"),
+        ("cannot parse 'bank'", "cannot parse … (all of it is in the log)"),
+        ("unknown `bank`", "unknown … (all of it is in the log)"),
+        ("dial tcp 10.0.0.7:10901: refused", "dial tcp … (all of it is in the log)"),
+        ("cannot dial vmstorage-0:8400", "cannot dial … (all of it is in the log)"),
+        ("dial tcp fd12:abcd::7: refused", "dial tcp … (all of it is in the log)"),
+        ("lookup store: no such host", "… (all of it is in the log)"),
+        ("from Addr: store LabelSets:", "from … (all of it is in the log)"),
+        ("no store.bank.svc here", "no … (all of it is in the log)"),
+        ("http://store/x", "… (all of it is in the log)"),
         ("the server's limit: 30.000 seconds (limit: 10)", "the server's limit: 30.000 seconds (limit: 10)"),
         ("", ""),
     ],
@@ -103,7 +104,7 @@ def test_a_long_refusal_takes_no_long_search(error_type: str) -> None:
     assert time.process_time() - began < 0.5
 
 
-IN_LOG = "… (all of it is in the adapter's log)"
+IN_LOG = "… (all of it is in the log)"
 CLOSED = PrometheusSettings("http://localhost:1/bank")
 
 
@@ -243,7 +244,7 @@ def test_an_error_has_a_full_message_for_the_log_and_a_public_one_for_clients(
         harness.readings.objects(harness.pods("only_exact"), "shop", ByName("web-0"), EVERYTHING)
     assert "bank" in raised.value.message
     assert "bank" not in raised.value.public_message
-    assert "(all of it is in the adapter's log)" in raised.value.public_message
+    assert "(all of it is in the log)" in raised.value.public_message
 
 
 @pytest.mark.parametrize(
@@ -272,7 +273,7 @@ def test_a_failed_look_up_is_explained_without_series_of_others(
     explained = harness.readings.explain(Question("http_rps", api=Api.CUSTOM, resource=POD, namespace="shop"))
     (line,) = [step.detail for step in explained.steps if step.step == "series" and "look-up" in step.detail]
     assert any(failure in line for failure in failures)
-    assert "adapter's log" in line
+    assert "log)" in line
     assert not [word for word in ("bank", "10.0.0.7") if word in f"{failures}{line}"]
 
 
