@@ -111,6 +111,8 @@ class UnschedulablePods:
     """The label or resource that no group has, or the limit that is reached, in one sentence; empty with a `reason`."""
     is_left_out: bool = False
     """Whether a group may be able to hold them: no node was sought for them, or only the limit of rounds is reached."""
+    private: frozenset[str] = frozenset()
+    """The groups whose reason may quote their provider, so that it is not for everybody who may read a pod's events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,8 @@ def _left_pending(
         sentence = missing.sentence(shape, refused, reasons)
         names = pod_names(pods[shape])
         by_group = dict(sorted(all_reasons.items()))
-        found.append(UnschedulablePods(names, by_group, missing=sentence, is_left_out=bool(in_time)))
+        private = frozenset({*left_out, *(state.obstacles.keys() & small.keys())})
+        found.append(UnschedulablePods(names, by_group, missing=sentence, is_left_out=bool(in_time), private=private))
     return _LeftPending(tuple(found), tuple(limits), frozenset(beyond_rounds))
 
 

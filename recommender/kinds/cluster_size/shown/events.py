@@ -19,6 +19,7 @@ _MOST_PODS: Final = 10
 """The most pods of one decision with events: pods that are alike share one event, about the first of them."""
 _MOST_GROUPS: Final = 5
 """The most groups in the message about a pod."""
+_KEPT_PRIVATE: Final = "it cannot grow at present: the page says why"
 
 
 def events_of_sizes(before: Record | None, after: Record) -> Iterator[TargetEvent]:
@@ -64,7 +65,10 @@ def _pods_without_node(answer: ClusterSizeAnswer | None) -> list[UnschedulablePo
 def _reasons(alike: UnschedulablePods) -> str:
     if alike.reason:
         return alike.reason
-    shown = [f"{group}: {reason}" for group, reason in list(alike.groups.items())[:_MOST_GROUPS]]
+    shown = [
+        f"{group}: {_KEPT_PRIVATE if group in alike.private else reason}"
+        for group, reason in list(alike.groups.items())[:_MOST_GROUPS]
+    ]
     more = (
         f"; and {count_of(len(alike.groups) - _MOST_GROUPS, 'more group')}" if len(alike.groups) > _MOST_GROUPS else ""
     )

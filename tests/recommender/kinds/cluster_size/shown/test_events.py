@@ -6,9 +6,13 @@ from dataclasses import replace
 
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, UnschedulablePods, answer_of
+from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory
 from recommender.kinds.cluster_size.model.pod_places import PodName, pod_names
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
 from tests.recommender.kinds.cluster_size.builders import pod
+from tests.recommender.kinds.cluster_size.options import group
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import NOW, decided, situation
+from tests.recommender.kinds.cluster_size.scale_up.pools import pods
 
 WORKERS = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "capi", "workers")
 
@@ -18,11 +22,11 @@ def record(size: int, *names: str) -> Record:
         GroupSize("workers", 3, size, size, 0, 9, "2 pods wait", scalable=WORKERS),
         GroupSize("static", 3, size, size, 0, 9, "2 pods wait"),
     )
-    pods = tuple(
+    alike = tuple(
         UnschedulablePods((PodName("shop", name), PodName("shop", f"{name}-b")), {"a": "Insufficient cpu"})
         for name in names
     )
-    return Record("w", "clusterSize", 1.0, Status.OK, "", details=ClusterSizeAnswer(groups, unschedulable=pods))
+    return Record("w", "clusterSize", 1.0, Status.OK, "", details=ClusterSizeAnswer(groups, unschedulable=alike))
 
 
 def test_a_changed_size_is_an_event_of_the_object_that_holds_it() -> None:
@@ -99,3 +103,20 @@ def test_a_pod_that_does_not_exist_has_no_event() -> None:
 
 def test_a_decision_has_a_bounded_number_of_events() -> None:
     assert len(list(events_of_sizes(None, record(3, *(f"p{number}" for number in range(500)))))) == 10
+
+
+def test_the_event_of_a_pod_does_not_quote_the_provider_of_a_group() -> None:
+    denied = "cannot be made: arn:aws:iam::123456789012:role/nodes is not authorized"
+    broken = replace(group("broken"), problem=f"PermissionError: {denied}")
+    groups = [group("out-of-stock"), group("small", max_size=0), broken]
+    memory = ClusterSizeMemory(back_offs={"out-of-stock": BackOff(NOW + 60, 300.0, NOW - 240, denied)})
+    scaled = decided(situation(groups, pods=pods(1), memory=memory))
+    answer = ClusterSizeAnswer(unschedulable=scaled.unschedulable)
+
+    [event] = events_of_sizes(None, Record("w", "clusterSize", 1.0, Status.OK, "", details=answer))
+
+    assert denied in scaled.reasons["out-of-stock"]
+    assert denied in scaled.reasons["broken"]
+    assert "arn:" not in event.message
+    assert "out-of-stock: it cannot grow at present: the page says why" in event.message
+    assert "small: its maximum of 0 nodes is reached" in event.message
