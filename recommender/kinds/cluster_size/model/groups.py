@@ -150,11 +150,12 @@ class NodeGroup:
 
         Nodes that were requested and have not arrived may never arrive.
         """
-        going = len(self.deleting)
-        if self.provider is None:
-            # A size that was lowered for the nodes that go counts them no more.
-            return min(self.target_size, len(self.nodes) - going)
-        return min(self.target_size, len(self.nodes)) - going
+        staying = len(self.nodes) - len(self.deleting)
+        if self.surplus:
+            # A size that counts too few nodes may still count all of those that go.
+            return self.target_size - len(self.deleting)
+        # A size that was lowered for the nodes that go counts them no more.
+        return min(self.target_size, staying)
 
     @property
     def largest_size(self) -> int:

@@ -15,6 +15,7 @@ from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import PROVIDER_API
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
+from recommender.kinds.cluster_size.model.groups import NodeGroup, ProviderReference
 from recommender.kinds.cluster_size.model.size_settings import (
     ClusterSizeSettings,
     ExternalGrpcGroups,
@@ -227,3 +228,9 @@ def test_nothing_is_written_while_it_is_unknown_whether_cluster_autoscaler_runs(
     ).groups
     assert found.writes == ()
     assert "it is not known whether a Cluster Autoscaler manages it" in found.refusals["a"]
+
+
+@pytest.mark.parametrize(("size", "surely"), [(4, 3), (3, 3), (2, 1)])
+def test_a_size_that_counts_too_few_nodes_may_count_those_that_go(size: int, surely: int) -> None:
+    its = NodeGroup("a", 1, 10, size, ("a", "b", "c", "d"), provider=ProviderReference("externalGRPC"), deleting=("a",))
+    assert its.sure_size == surely

@@ -213,11 +213,12 @@ def test_nodes_beyond_the_parallelism_wait() -> None:
     assert waits(drained(3).decide()) == {"n01": "ParallelismReached", "n02": "ParallelismReached"}
 
 
+@pytest.mark.parametrize("provider", [None, ProviderReference("externalGRPC")])
 @pytest.mark.parametrize("size", [11, 10], ids=["not-lowered-yet", "lowered-already"])
-def test_a_node_that_is_being_deleted_counts_once_whether_the_size_is_lowered_or_not(size: int) -> None:
+def test_a_node_that_is_being_deleted_counts_once(size: int, provider: ProviderReference | None) -> None:
     names = [one.name for one in empty(11).nodes]
-    going = replace(empty(11), groups=(group("g", names, size=size, deleting=["n00"]),))
-    assert waits(going.decide()) == {"n10": "ParallelismReached"}
+    its = replace(group("g", names, size=size, deleting=["n00"]), provider=provider)
+    assert waits(replace(empty(11), groups=(its,)).decide()) == {"n10": "ParallelismReached"}
 
 
 def test_no_more_unneeded_nodes_are_searched_than_can_be_removed_in_time() -> None:
