@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
+    PrometheusTimeoutError,
     PrometheusUnreachableError,
     refuse_partial,
 )
@@ -62,8 +63,8 @@ _OF_ALL_SERIES: Final = frozenset({LoadResource.CPU, LoadResource.MEMORY})
 
 A store may hold a part of a node's series. The largest or the mean of that part looks like that of all.
 """
-_OF_THE_SERVER = (PrometheusUnreachableError, AuthenticationRefusedError)
-"""Errors that fail all queries alike, so that their messages need not quote the expression."""
+_OF_THE_SERVER = (PrometheusUnreachableError, PrometheusTimeoutError, AuthenticationRefusedError)
+"""Errors that may fail all queries alike, so that their messages do not quote the expression."""
 _LONGEST_SURVEY_SECONDS = 5.0
 _TIME_SHARE = 0.8
 _MOST_SECONDS = 25.0

@@ -62,12 +62,13 @@ class PastKeeper:
         machines: Machines,
         *,
         needs_week: bool,
+        is_answered: bool = True,
     ) -> None:
         """Ask for a part of the past if a query is left for that, then backtest the week. Day and week take turns.
 
-        `needs_week` is whether a policy of the configuration predicts.
+        `needs_week` is whether a policy of the configuration predicts; `is_answered` is whether Prometheus answers now.
         """
-        if result.queries < queries_allowed(self.refresh_seconds):
+        if is_answered and result.queries < queries_allowed(self.refresh_seconds):
             seconds = min(_LONGEST_FILL_SECONDS, _SHARE_OF_A_REFRESH * self.refresh_seconds)
             week = partial(self.week.fill, is_needed=needs_week)
             turns = (week, self.day.fill) if self.fills % 2 else (self.day.fill, week)

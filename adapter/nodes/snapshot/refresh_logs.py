@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.counts import count_of, first_names
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.nodes.exporters.claims import Source, source_of, source_text
+from adapter.nodes.model.loads import LoadResource
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
-    from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
+    from adapter.nodes.model.loads import MeasuringJob, UnmappedSeries
     from adapter.nodes.model.nodes_snapshot import ScoreBasis
     from adapter.nodes.queries.refresh_results import RefreshResult
 
@@ -33,6 +35,16 @@ BASIS_TEXTS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Outage:
+    """Why one or more resources have failed since the same time."""
+
+    cause: str
+    """The message without its numbers."""
+    ends: Mapping[LoadResource, int]
+    """The end of the samples of each resource before the first one failed, in Unix seconds."""
+
+
 class RefreshReports:
     """Remembers what was logged. Not thread-safe."""
 
@@ -45,8 +57,12 @@ class RefreshReports:
         """The sources whose series were refused in the last refresh."""
         self._failed: dict[LoadResource, tuple[str, int]] = {}
         """Why a resource's newest samples are missing, and the end of its samples when they began to be missing."""
-        self._logged: dict[LoadResource, str] = {}
-        """The cause of each failure, without its numbers, which was logged for this resource or another one."""
+        self._outages: dict[LoadResource, _Outage] = {}
+        """Why each of these resources fails; logged for it or for another one."""
+        self._ended: dict[LoadResource, _Outage] = {}
+        """The outages of resources that have newer samples again, while other resources still lack them."""
+        self._ends: Mapping[LoadResource, int] = dict.fromkeys(LoadResource, 0)
+        """The end of the samples of each resource after the last refresh, in Unix seconds."""
 
     def log_unmapped(self, series: Collection[UnmappedSeries]) -> None:
         """Log each instance that matches no node, once."""
@@ -113,40 +129,54 @@ class RefreshReports:
             # After the clock was set back, the samples end earlier than before.
             self._failed[resource] = why, min(end, _end(result, resource))
         for resource in ended:
-            del self._failed[resource], self._logged[resource]
+            del self._failed[resource]
+            self._ended[resource] = self._outages.pop(resource)
         for resource, why in result.failures.items():
             _, end = self._failed.get(resource, ("", _end(result, resource)))
             self._failed[resource] = why, end
-        self._log_available(
-            [one for one in ended if one not in result.without_series], "the newest samples of %s are available again"
-        )
-        self._log_available(
-            [one for one in ended if one in result.without_series], "Prometheus answers again: it has no series of %s"
-        )
-        self._log_causes(result.failures)
+        self._log_causes(result)
+        self._log_ends(result)
+        self._ends = {resource: _end(result, resource) for resource in LoadResource}
         return {resource: why for resource, (why, _) in self._failed.items()}
 
-    def _log_causes(self, failures: Mapping[LoadResource, str]) -> None:
+    def _log_causes(self, result: RefreshResult) -> None:
         """Log each cause when the first of the resources that it reaches fails.
 
-        One outage reaches the resources in several refreshes, since only one query of a refresh learns of it.
+        One outage reaches the resources in several refreshes, since only one query of a refresh learns of it. A
+        resource that has had newer samples meanwhile fails for a reason of its own.
         """
-        new: dict[str, list[LoadResource]] = {}
-        for resource, why in failures.items():
+        new: dict[_Outage, list[LoadResource]] = {}
+        for resource, why in result.failures.items():
             cause = _NUMBER.sub("", why)
-            if cause not in self._logged.values():
-                new.setdefault(why, []).append(resource)
-        for resource, why in failures.items():
-            self._logged[resource] = _NUMBER.sub("", why)
-        for why, resources in new.items():
-            shown = ", ".join(resources)
+            self._ended.pop(resource, None)
+            if resource in self._outages and self._outages[resource].cause == cause:
+                continue
+            known = [one for one in (*self._outages.values(), *new) if one.cause == cause]
+            outage = next((one for one in known if self._ends[resource] <= one.ends[resource]), None)
+            if outage is None:
+                outage = _Outage(cause, self._ends)
+                new[outage] = []
+            if outage in new:
+                new[outage].append(resource)
+            self._outages[resource] = outage
+        for resources in new.values():
+            shown, why = ", ".join(resources), result.failures[resources[0]]
             _log.error("the newest samples of %s are missing: %s", shown, why, extra=fields(resources=shown, cause=why))
 
-    @staticmethod
-    def _log_available(resources: Sequence[LoadResource], message: str) -> None:
-        if resources:
-            shown = ", ".join(resources)
-            _log.info(message, shown, extra=fields(resources=shown))
+    def _log_ends(self, result: RefreshResult) -> None:
+        """Log the end of each outage, once it reaches no resource any more."""
+        over = [one for one, outage in self._ended.items() if outage not in self._outages.values()]
+        for resource in over:
+            del self._ended[resource]
+        again = [one for one in over if one not in result.without_series]
+        without = [one for one in over if one in result.without_series]
+        for resources, message in (
+            (again, "the newest samples of %s are available again"),
+            (without, "Prometheus answers again: it has no series of %s"),
+        ):
+            if resources:
+                shown = ", ".join(resources)
+                _log.info(message, shown, extra=fields(resources=shown))
 
     def basis(self, basis: ScoreBasis) -> None:
         """Log the basis of scores when it is something other than metrics, and when it is metrics again."""

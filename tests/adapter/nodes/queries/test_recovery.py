@@ -39,6 +39,14 @@ def test_samples_missed_during_an_outage_are_queried_again(mode: str, refreshes:
     )
 
 
+def test_a_prometheus_that_hangs_is_the_same_failure_for_all_resources() -> None:
+    """Otherwise, each resource would have a line of its own in the log, with the middle of its expression left out."""
+    prometheus = Scripted()
+    prometheus.mode = "hangs"
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    assert refresher.refresh(START, None, None).failures == dict.fromkeys(LoadResource, "no answer")
+
+
 @pytest.mark.parametrize("seconds", [5.0, 15.0, 20.0])
 def test_the_older_half_of_the_windows_is_queried_soon_after_a_query_was_too_slow(seconds: float) -> None:
     """Short refreshes send fewer queries than there are resources, and each resource always has newest steps to ask."""

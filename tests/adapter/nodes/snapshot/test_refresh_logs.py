@@ -41,6 +41,67 @@ def test_one_cause_is_logged_once_for_any_number_of_resources(caplog: pytest.Log
     assert record.__dict__["fields"] == {"resources": "cpu", "cause": "no connection"}
 
 
+def test_causes_that_differ_only_in_numbers_are_one_cause_for_any_number_of_resources(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """If Prometheus hangs, each query of a refresh has waited for another time."""
+    RefreshReports().failures(
+        RefreshResult(SampleSet({}), failures={CPU: "no answer in 15 s", MEMORY: "no answer in 7 s"})
+    )
+    assert caplog.messages == ["the newest samples of cpu, memory are missing: no answer in 15 s"]
+
+
+def test_the_end_of_a_cause_is_logged_once_when_it_reaches_no_resource_any_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Short refreshes ask for one resource each, so the resources have newer samples one after another."""
+    reports = RefreshReports()
+    gpu = LoadResource.GPU
+    grids = {one: replace(samples_until(900).grids[CPU], resource=one) for one in (CPU, MEMORY, gpu)}
+    reports.failures(RefreshResult(SampleSet(grids), failures={CPU: "hangs", MEMORY: "hangs", gpu: "refused"}))
+    caplog.clear()
+    caplog.set_level(logging.INFO)
+    for ended, failures in ((CPU, {gpu: "refused"}), (MEMORY, {}), (gpu, {})):
+        grids = grids | {ended: replace(grids[ended], end=grids[ended].end + 15)}
+        reports.failures(RefreshResult(SampleSet(grids), failures=failures))
+    assert caplog.messages == [
+        "the newest samples of cpu, memory are available again",
+        "the newest samples of gpu are available again",
+    ]
+
+
+def test_a_resource_that_had_newer_samples_meanwhile_fails_for_a_reason_of_its_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The query for one resource may always be too slow, which must not hide that Prometheus hangs later."""
+    reports, grids = RefreshReports(), {}
+    for end, failures in (
+        (915, {CPU: "hangs"}),
+        (930, {CPU: "hangs"}),
+        (930, {MEMORY: "hangs"}),
+        (930, {CPU: "hangs"}),
+    ):
+        grids = {MEMORY: replace(samples_until(end).grids[CPU], resource=MEMORY)}
+        reports.failures(RefreshResult(SampleSet(grids), failures=failures))
+    assert caplog.messages == [
+        "the newest samples of cpu are missing: hangs",
+        "the newest samples of memory are missing: hangs",
+    ]
+
+
+def test_resources_whose_answers_are_partial_share_a_line_while_their_samples_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reports = RefreshReports()
+    ends = {CPU: 900, MEMORY: 900}
+    for number in range(6):
+        resource = (CPU, MEMORY)[number % 2]
+        ends[resource] += 30
+        grids = {one: replace(samples_until(end).grids[CPU], resource=one) for one, end in ends.items()}
+        reports.failures(RefreshResult(SampleSet(grids), failures={resource: "a store is away"} if number > 1 else {}))
+    assert caplog.messages == ["the newest samples of cpu are missing: a store is away"]
+
+
 def test_resources_with_the_same_cause_share_a_line_and_another_cause_has_its_own(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

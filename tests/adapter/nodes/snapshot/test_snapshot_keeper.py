@@ -269,6 +269,18 @@ def test_a_policy_that_is_added_later_needs_the_week_from_then_on(script: Script
     assert script.needed == [False, True]
 
 
+def test_the_past_is_not_queried_while_prometheus_answers_nothing(script: Script) -> None:
+    """Its failure would say in the log once more what the failures of the newest samples say."""
+    keeper = script.keeper()
+    grids = {
+        resource: replace(steady(0.2, 0.4).grids[CPU], resource=resource) for resource in (CPU, LoadResource.MEMORY)
+    }
+    for failing in ((), (CPU,), (CPU, LoadResource.MEMORY)):
+        script.result = RefreshResult(SampleSet(grids), failures=dict.fromkeys(failing, "it hangs"))
+        keeper.refresh()
+    assert script.needed == [False, False]
+
+
 def test_hot_nodes_are_exposed_as_metrics(script: Script) -> None:
     keeper = script.keeper(SchedulingSettings(hotspots=HotspotSettings({CPU: 0.3}, rounds=1)))
     keeper.refresh()
