@@ -18,8 +18,8 @@ from adapter.nodes.names.uncounted_series import RefusedSeries
 from adapter.nodes.queries.answer_rows import AnswerRows, SeriesLayout, layout_of
 from adapter.nodes.queries.counted_rows import Claimants, CountedRows, ExporterRegister, claimants_of
 from adapter.nodes.queries.known_cpus import KnownCpus, cpus_of_nodes, without_parts
-from adapter.nodes.queries.query_steps import MOST_POINTS, QueryPiece
-from adapter.nodes.queries.sample_grid_joining import MappedRows, answered_steps, mapped_rows
+from adapter.nodes.queries.query_steps import MOST_POINTS, OVERLAP_STEPS, QueryPiece
+from adapter.nodes.queries.sample_grid_joining import MappedRows, answered_steps, first_late_step, mapped_rows
 from adapter.nodes.queries.usual_sums import UsualSums
 
 if TYPE_CHECKING:
@@ -71,6 +71,14 @@ class ResourceProgress:
         sampled = set[int]() if grid is None else answered_steps(grid)
         newest = max(sampled, default=steps[-1])
         self.covered = {step for step in self.covered.intersection(steps) if step <= newest}
+
+    def note_answer(self, piece: QueryPiece, older: SampleGrid | None, found: SampleGrid) -> None:
+        """Note the steps of a piece that was answered; `older` is the grid before its samples were joined to it."""
+        self.covered.update(piece.times)
+        # A shorter piece does not show what lies before it: the other steps of a refresh are in other pieces.
+        if older is not None and piece.columns >= OVERLAP_STEPS:
+            first_late = first_late_step(older, found, piece.first)
+            self.covered = {step for step in self.covered if step < first_late}
 
     def read_layout(self, resource: LoadResource, query: ResourceQuery, names: SeriesNames, pace: Pace) -> SeriesLayout:
         """Return the layout of an answer: the last one if the series are the same. Raises PrometheusError."""

@@ -292,6 +292,6 @@ class SampleRefresher:
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
         if len(answer.values):
             # If there are no series at all, Prometheus probably lacks them, such as just after its own restart.
-            progress.covered.update(piece.times)
+            progress.note_answer(piece, older, found)
         progress.most_steps = steps_after_success(progress.most_steps, piece.columns, took, timeout_seconds)
         return found, ""

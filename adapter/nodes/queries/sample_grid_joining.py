@@ -86,6 +86,18 @@ def join_piece(
     return _counted_from_first_sight(found, rows, mapped)
 
 
+def first_late_step(older: SampleGrid, newer: SampleGrid, asked_from: int) -> float:
+    """Return the first step (Unix seconds) at which a node may have samples that came after it was asked for.
+
+    Infinity if there is none. It is a node that has newer samples than in `older`, and had none that reach the first
+    step of the last query: its remote write is behind the others, or its exporter was away.
+    """
+    before = regrid(older, newer.nodes)
+    held_until = before.newest + repeated_seconds(before.scrape_seconds, before.step_seconds)
+    is_late = (newer.newest > before.newest) & (held_until < asked_from)
+    return float(np.min(before.newest[is_late], initial=np.inf))
+
+
 def without_nodes(grid: SampleGrid, moved: Container[str]) -> SampleGrid:
     """Return the grid without any sample of these nodes."""
     others = tuple(name for name in grid.nodes if name not in moved)

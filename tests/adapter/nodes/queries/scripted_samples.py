@@ -36,6 +36,8 @@ class Scripted:
         """CPU seconds per second by part (`IDLE`, `BUSY`); where there are any, they take the place of the ratios."""
         self.empty = range(0)
         """Unix seconds without samples; steps at these times repeat the last sample before."""
+        self.behind: dict[str, range] = {}
+        """The same for single instances."""
         self.lost: dict[str, range] = {}
         """Unix seconds at which scrapes of an instance fail: it has no sample then, but rates repeat the last one."""
         self.steps = 0
@@ -56,8 +58,9 @@ class Scripted:
         for instance, load in self.loads.items():
             parts = self.modes or {RATIO: load}
             values = {part: dict.fromkeys(times, value) for part, value in parts.items()}
+            empty = self.behind.get(instance, self.empty)
             scraped = [time for time in times if time not in self.lost.get(instance, ())]
-            values |= {NEWEST: {time: float(self.empty.start - 1 if time in self.empty else time) for time in scraped}}
+            values |= {NEWEST: {time: float(empty.start - 1 if time in empty else time) for time in scraped}}
             series += [({"instance": instance, PART_LABEL: name}, found) for name, found in values.items() if found]
         reader.add(part, matrix_body([] if self.mode == "empty" else series, warnings=self.warnings))
 

@@ -95,6 +95,42 @@ def test_a_remote_write_that_is_always_behind_leaves_no_gap() -> None:
     assert {int(np.isnan(grid.values).sum()) for grid in samples.grids.values()} == {5}
 
 
+def test_one_of_two_remote_writes_that_is_always_behind_leaves_no_gap() -> None:
+    prometheus = Scripted()
+    prometheus.loads = {"a": 0.5, "b": 0.4}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, lacking = None, []
+    for now in range(int(START), int(START) + 600, int(INTERVAL)):
+        prometheus.behind = {"b": range(now - 80, now + 1)}
+        samples = refresher.refresh(float(now), samples, None).samples
+        lacking.append({tuple(np.isnan(grid.values).sum(axis=1).tolist()) for grid in samples.grids.values()})
+    # Each second refresh asks again for what has arrived, and the one between lacks two steps more.
+    assert lacking[-2:] == [{(0, 5)}, {(0, 7)}]
+
+
+@pytest.mark.parametrize(
+    ("arrives", "lacking"),
+    [pytest.param(True, 0, id="it arrives"), pytest.param(False, 10, id="there is nothing")],
+)
+def test_what_one_node_lacked_is_queried_once_more_when_it_has_newer_samples(*, arrives: bool, lacking: int) -> None:
+    """A remote write that was away sends what it lacks; while an exporter was away, there was nothing to send."""
+    prometheus, outage = Scripted(), range(int(START) + 30, int(START) + 210)
+    prometheus.loads = {"a": 0.5, "b": 0.4}
+    away = prometheus.behind if arrives else prometheus.lost
+    away["b"] = outage
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, asked = None, []
+    for number in range(12):
+        if START + number * INTERVAL >= outage.stop:
+            prometheus.behind = {}
+        before = prometheus.steps
+        samples = refresher.refresh(START + number * INTERVAL, samples, None).samples
+        asked.append(prometheus.steps - before)
+    assert samples is not None
+    assert {tuple(np.isnan(grid.values).sum(axis=1).tolist()) for grid in samples.grids.values()} == {(0, lacking)}
+    assert [number for number in range(1, 12) if asked[number] > asked[1]] == [8]
+
+
 @pytest.mark.parametrize("first", [0, 300], ids=["asked as it passes", "asked at once"])
 def test_rates_that_outlast_failed_scrapes_are_no_samples(first: int) -> None:
     """If another exporter is scraped rarely, rates are over minutes, and last as long after the last sample."""
