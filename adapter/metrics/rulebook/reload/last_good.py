@@ -47,7 +47,7 @@ def retained_in(parsed: Rulebook, former: Rulebook) -> Retention:
         unsure += matching.unsure()
         for was, is_now in matching.pairs():
             if was.good is not None and is_now.refused is not None:
-                kept.append(replace(was.good, id=is_now.id, file=is_now.refused.file, line=is_now.refused.line))
+                kept.append(replace(was.good, id=is_now.id, line=is_now.refused.line))
                 retained[is_now.id] = newer.since(was.id)
     resources = _kept_resources(parsed, former)
     retained |= {rule.id: frozenset() for rule in resources}

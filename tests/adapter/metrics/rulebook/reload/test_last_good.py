@@ -69,6 +69,8 @@ def served(rulebook: Rulebook) -> list[str]:
         (("a b c", "a! b! c!"), "a b c", [0, 1, 2]),
         (("a b c", "a! b c!"), "a b c", [0, 2]),
         (("a b c", "?! ?! ?!"), "a b c", [0, 1, 2]),
+        (("a b c", "?! b ?!"), "a b c", [0, 2]),
+        (("a b c d e f g h i j k l", "a b c! d e f g h i j k l"), "a b c d e f g h i j k l", [2]),
         (("a b", "b a!"), "b a", [1]),
         (("a b", "n a! b"), "n a b", [1]),
         (("a b", "a b ?! n"), "a b n", []),
@@ -85,6 +87,8 @@ def served(rulebook: Rulebook) -> list[str]:
         "all at once",
         "two of three",
         "all at once, by their places",
+        "two of three, by their places",
+        "one of more than ten",
         "moved",
         "behind a new one",
         "one that is new is not retained",
@@ -342,14 +346,21 @@ def test_an_unreadable_window_keeps_its_former_value() -> None:
         (text("a"), "externalRules: []\n", False),
         (text("a"), "", False),
         (text("a"), text("a!"), False),
+        (text("a"), text("a!") + "other: 1\n", False),
+        (text("a") + text("b").replace("rules:", "externalRules:"), text("a!"), False),
         (text("a"), text("b") + "other: 1\n", False),
         (RESOURCES, RESOURCES.replace("resourceRules:", "resourceRule:"), True),
     ],
-    ids=["key", "kind", "taken out", "empty", "all refused", "unknown key beside", "resources"],
+    ids=["key", "kind", "taken out", "empty", "refused", "refused and a key", "one of two", "another key", "resources"],
 )
 def test_a_list_that_vanishes_by_an_error_is_lost_and_not_removed(before: str, now: str, *, is_lost: bool) -> None:
     found = lost_list(parsed({"rules.yaml": now}), parsed({"rules.yaml": before}))
     assert (found is not None) is is_lost
+
+
+def test_an_error_of_one_file_does_not_bring_back_what_was_taken_out_of_another() -> None:
+    former = parsed({"a.yaml": text("a"), "b.yaml": text("b")})
+    assert lost_list(parsed({"a.yaml": "", "b.yaml": text("b") + "other: 1\n"}), former) is None
 
 
 def test_the_valid_ones_of_many_equal_rules_are_served() -> None:
