@@ -316,6 +316,17 @@ def test_a_distrusted_plan_is_no_longer_counted_once_its_object_changes() -> Non
         assert served.harness.counter(distrusted, rule="MetricRule") == 1
 
 
+def test_a_changed_object_does_not_restore_trust_in_the_plan_of_a_rule_file() -> None:
+    served = Served()
+    served.put(rule_object(QUEUE, "shop/queue"))
+    readings = served.harness.readings
+    readings.external(served.harness.external("queue_depth"), "shop", EVERYTHING)
+    (group,) = readings._scheduler.state.groups()
+    readings._scheduler.distrust(group, "the answers differ")
+    served.put(rule_object(spec_with(QUEUE, metricsQuery="max(<<.Series>>{<<.LabelMatchers>>})"), "shop/queue"))
+    assert served.harness.counter("tidewatch_adapter_rule_plan_distrusted", rule="externalRules[0]") == 1
+
+
 @dataclass
 class SlowPattern:
     """A compiled pattern that matches no name, and calls a function for each."""
