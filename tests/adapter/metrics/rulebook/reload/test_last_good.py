@@ -71,7 +71,7 @@ def served(rulebook: Rulebook) -> list[str]:
         (("a b c", "?! ?! ?!"), "a b c", [0, 1, 2]),
         (("a b c", "?! b ?!"), "a b c", [0, 2]),
         (("a b c d e f g h i j k l", "a b c! d e f g h i j k l"), "a b c d e f g h i j k l", [2]),
-        (("a b", "b a!"), "b a", [1]),
+        (("a a2", "a2 a!"), "a2 a", [1]),
         (("a b", "n a! b"), "n a b", [1]),
         (("a b", "a b ?! n"), "a b n", []),
         (("a b c", "a b2 c!"), "a b2 c", [2]),
