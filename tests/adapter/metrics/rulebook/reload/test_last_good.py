@@ -158,7 +158,7 @@ def test_a_broken_rule_of_unknown_identity_is_not_retained_and_is_reported(befor
 
 
 RULE = """\
-- seriesQuery: 'SERIES{namespace!=""}'
+- seriesQuery: 'SERIES'
   resources: {template: <<.Resource>>}
   name: {as: NAME}
   metricsQuery: QUERY
@@ -199,7 +199,7 @@ def test_a_broken_rule_is_identified_by_its_place_unless_its_text_shows_another(
     now: tuple[str, str, str], *, goes_on: bool
 ) -> None:
     """A rule that was removed, for example because it leaked data, must not serve for a broken one in its place."""
-    former = rules("salaries", "paid", OWN)
+    former = rules('salaries{namespace!=""}', "paid", OWN)
     broken = rules(*now)
     assert [refused.id for refused in broken.refused] == ["rules[0]"]
     retention = retained_in(broken, former)
