@@ -174,9 +174,6 @@ def _shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> tupl
     )
     counts = {each.name: state.node_counts(each) for each in members}
     nodes = within_quota(shares, counts, state.quota)
-    if not nodes:
-        # The smallest group has no room under its limits, but the chosen one has.
-        nodes = within_quota({chosen.name: min(verdict.allowed, state.room(chosen))}, counts, state.quota)
     total = sum(nodes.values())
     detail = f"{total} of {wanted} nodes are allowed"
     limits = exceeded_limits(verdict) if total < wanted else ()

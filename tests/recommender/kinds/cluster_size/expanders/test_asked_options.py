@@ -83,6 +83,36 @@ def test_without_options_the_response_is_empty() -> None:
     assert len(best_option(BestOptionsRequest(), rules("least-waste")).response.options) == 0
 
 
+MAIN = Container(name="main", resources=ResourceRequirements(requests={"cpu": Quantity(string="1")}))
+TEN_CORES = ResourceRequirements(requests={"cpu": Quantity(string="10")})
+
+
+@pytest.mark.parametrize(
+    ("spec", "unused_percent"),
+    [
+        (PodSpec(containers=[MAIN], overhead=dict(TEN_CORES.requests)), 66),
+        (PodSpec(containers=[MAIN], resources=TEN_CORES), 69),
+        (PodSpec(containers=[MAIN], initContainers=[Container(name="init", resources=TEN_CORES)]), 69),
+        (
+            PodSpec(
+                containers=[MAIN],
+                initContainers=[Container(name="sidecar", resources=TEN_CORES, restartPolicy="Always")],
+            ),
+            66,
+        ),
+    ],
+    ids=["overhead", "pod level", "init container", "sidecar"],
+)
+def test_pods_request_what_the_scheduler_adds_up(spec: PodSpec, unused_percent: int) -> None:
+    content = [Pod(metadata=ObjectMeta(namespace="shop", name="web"), spec=spec).SerializeToString()]
+    found = best_option(
+        BestOptionsRequest.FromString(asked({"one": (1, content, "16"), "two": (2, content, "16")})),
+        rules("least-waste"),
+    )
+    # All of the memory, and 5 or 6 of 16 cores.
+    assert found.reason.startswith(f"least-waste: {unused_percent}% of CPU and memory unused")
+
+
 def test_a_node_that_cannot_be_read_is_chosen_last_and_an_unreadable_pod_requests_nothing() -> None:
     request = BestOptionsRequest.FromString(asked(OPTIONS))
     request.nodeBytesMap["small"] = b"\xff\xff"
@@ -112,7 +142,8 @@ def test_configured_prices_are_found_by_cluster_autoscaler_s_names() -> None:
     assert stated_prices(sources) == {"workers": 0.3, "pool-1": 0.1}
     name = "MachineDeployment/capi/workers"
     found = best_option(
-        BestOptionsRequest.FromString(asked({name: (1, pods(1), "4"), "other": (1, pods(1), "4")})),
+        # By its name, the other group would come first.
+        BestOptionsRequest.FromString(asked({name: (1, pods(1), "4"), "A": (1, pods(1), "4")})),
         rules("price", prices=stated_prices(sources)),
     )
     assert found.group == name

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, choose, expander_problems, least_waste
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, ExpanderContext
-from recommender.kinds.cluster_size.expanders.price import Offer, keep_cheapest, price_score
+from recommender.kinds.cluster_size.expanders.price import Offer, keep_cheapest, preferred_cores, price_score
 from recommender.kinds.cluster_size.expanders.priorities import (
     PrioritiesError,
     compile_priorities,
@@ -122,6 +122,27 @@ def test_price_prefers_the_cheaper_of_equal_groups() -> None:
     assert keep_cheapest([dear, cheap], CONTEXT).options == (cheap,)
 
 
+def test_price_counts_all_nodes_of_an_option() -> None:
+    one, three = option(group("one", price=2.0), 1, 4), option(group("three", price=1.0), 3, 4)
+    assert keep_cheapest([one, three], CONTEXT).options == (one,)
+
+
+def test_the_value_of_pods_is_their_price_in_the_cheapest_group() -> None:
+    two = [pod("p0", "1", "0"), pod("p1", "1", "0")]
+    cheap, fuller = option(group("cheap", price=1.0), 1, two[:1]), option(group("fuller", price=1.75), 1, two)
+    # With pods as dear as in this group, the fuller one would be the best.
+    dear = option(group("dear", price=10.0), 1, two[:1])
+    assert keep_cheapest([dear, fuller, cheap], CONTEXT).options == (cheap,)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cores"),
+    [(0, 1), (2, 1), (3, 2), (6, 2), (7, 4), (20, 4), (21, 8), (60, 8), (61, 16), (200, 16), (201, 32)],
+)
+def test_larger_clusters_prefer_larger_nodes_at_the_sizes_of_the_peer(nodes: int, cores: int) -> None:
+    assert preferred_cores(nodes) == cores
+
+
 def test_7_5_gib_of_requested_memory_are_worth_a_core() -> None:
     memory = option(group("memory", price=0.4), 1, [pod("m", "1", "15Gi")])
     cpu = option(group("cpu", price=0.4), 1, [pod("c", "2900m", "0")])
@@ -141,6 +162,8 @@ def test_price_chooses_nodes_with_gpus_only_if_no_others_hold_the_pods(resource:
     plain = option(group("plain", price=1.0), 1, 4)
     assert keep_cheapest([gpu, plain], CONTEXT).options == (plain,)
     assert keep_cheapest([gpu], CONTEXT).options == (gpu,)
+    none = option(group("none", price=0.1, node_template=template(extended={resource: "0"})), 1, 4)
+    assert keep_cheapest([none, plain], CONTEXT).options == (none,)
 
 
 @pytest.mark.parametrize("count", [1, 20, 500])
@@ -197,6 +220,7 @@ def test_broken_priorities_are_refused_with_the_location(text: str, expected: st
         pytest.param({-1: ("a",)}, ["a1"], "priority -1, the highest", id="lowest that counts"),
         pytest.param({-1: ("a",), 0: ("b",)}, ["b1"], "priority 0, the highest", id="above the lowest"),
         pytest.param({-2: ("a",)}, ["a1", "b1", "c2"], "so all of them stay", id="below the lowest"),
+        pytest.param({-9: ("a",)}, ["a1", "b1", "c2"], "so all of them stay", id="far below the lowest"),
     ],
 )
 def test_the_highest_priority_with_a_pattern_in_the_name_wins(

@@ -158,7 +158,16 @@ def test_minimum_sizes_are_reached_first_and_their_nodes_hold_pending_pods() -> 
 
 @pytest.mark.parametrize(("size", "missing"), [(0, 3), (2, 1), (3, 0), (4, 0)])
 def test_a_group_grows_to_its_minimum_without_pending_pods(size: int, missing: int) -> None:
-    assert decided(situation([group("a", size=size, min_size=3)])).increases.get("a", 0) == missing
+    its = situation([group("a", size=size, min_size=3)])
+    assert decided(its, max_nodes_per_scale_up=1).increases.get("a", 0) == missing
+
+
+@pytest.mark.parametrize(("whole", "increases"), [(False, {"a": 2}), (True, {})])
+def test_a_limit_leaves_a_group_below_its_minimum_and_splits_no_all_or_nothing_group(
+    *, whole: bool, increases: dict[str, int]
+) -> None:
+    its = situation([group("a", min_size=3, max_size=3, zero_or_max=whole)])
+    assert decided(its, limits=SizeLimits(max_nodes=2)).increases == increases
 
 
 def test_minimum_sizes_are_ignored_unless_enforced() -> None:
@@ -264,7 +273,7 @@ def test_late_nodes_do_not_split_an_all_or_nothing_group_and_the_next_group_is_t
 
 def test_a_group_that_backs_off_does_not_grow_until_the_back_off_ends() -> None:
     back_off = BackOff(NOW + 60, 300.0, NOW - 240, "it failed")
-    its = situation([group("a")], pods=pods(1), memory=ClusterSizeMemory(back_offs={"a": back_off}))
+    its = situation([group("a", min_size=1)], pods=pods(1), memory=ClusterSizeMemory(back_offs={"a": back_off}))
     answer = decided(its)
     assert answer.increases == {}
     assert answer.reasons["a"] == "it is backing off until 1970-01-12T13:47:40Z: it failed"

@@ -27,6 +27,7 @@ def test_pods_that_do_not_count_are_listed_with_the_reason() -> None:
         pod("gated", scheduling=PodScheduling(is_gated=True)),
         pod("theirs", scheduling=PodScheduling(scheduler_name="volcano")),
         pod("expendable", "100", priority=-11),
+        pod("barely-important", priority=-10),
         pod("daemon", "100", controller=controller("agent", "DaemonSet")),
         pod("expendable-daemon", "100", priority=-11, controller=controller("agent", "DaemonSet")),
         pod("going", "100", deleted=NOW),
@@ -44,7 +45,7 @@ def test_pods_that_do_not_count_are_listed_with_the_reason() -> None:
         "default/expendable": "its priority of -11 is below expendablePodsPriorityCutoff",
         "default/twice": "another pod has the same namespace and name",
     }
-    assert answer.helped_pods == 1
+    assert answer.helped_pods == 2
 
 
 def test_bound_expendable_pods_take_no_room() -> None:
@@ -143,6 +144,30 @@ def test_pods_of_nodes_that_are_being_deleted_need_room() -> None:
     answer = decided(situation([going], nodes=[node("n0")], pods=bound))
     assert answer.increases == {"a": 1}
     assert answer.helped_pods == 1
+
+
+def test_pods_of_a_node_whose_object_is_being_deleted_need_room() -> None:
+    its = situation(
+        [group("a", size=1, nodes=("n0",))],
+        nodes=[node("n0", is_terminating=True)],
+        pods=[pod("p", "3", node="n0", controller="web")],
+    )
+    assert decided(its).increases == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        pod("without-controller", "3", node="n0"),
+        pod("ends", "3", node="n0", controller="web", deleted=NOW),
+        pod("static", "3", node="n0", controller="n0", annotations={"kubernetes.io/config.mirror": "1"}),
+        pod("has-ended", "3", node="n0", controller="web", phase="Succeeded"),
+    ],
+    ids=lambda its: its.name,
+)
+def test_pods_that_nothing_recreates_elsewhere_need_no_room(bound: ClusterPod) -> None:
+    going = replace(group("a", size=1, nodes=("n0",)), deleting=("n0",))
+    assert decided(situation([going], nodes=[node("n0")], pods=[bound])).increases == {}
 
 
 def nominated(its: ClusterPod, on: str) -> ClusterPod:
