@@ -109,7 +109,7 @@ def settled_writes(
         outcome = _outcome_of(one, group, outcomes)
         result = None if outcome is None else outcome.result
         if result in _WRITTEN or (group is not None and group.target_size == one.size):
-            memory = _with_written_size(memory, name, one, group)
+            memory = _with_written_size(memory, name, one, group, groups.created)
             # An admission webhook may have changed it.
             size = one.size if outcome is None or outcome.stored is None else outcome.stored
             written[name] = WrittenSize(size, one.since, one.before if _is_drain(one, group) else None)
@@ -117,7 +117,7 @@ def settled_writes(
             continue
         if group is not None and one.removes and not one.machines and group.target_size < one.before:
             # Nodes are removed one after the other; some are removed already.
-            memory = _with_written_size(memory, name, one, group)
+            memory = _with_written_size(memory, name, one, group, groups.created)
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
             memory = _with_failure(memory, name, one, outcome.message, now)
@@ -156,8 +156,10 @@ def _outcome_of(
     return outcome if tuple(one.provider_id for one in outcome.write.machines) == asked.machines else None
 
 
-def _expected_nodes(asked: AskedSize, group: NodeGroup | None, known: RequestedNodes | None) -> int:
-    """Return how many nodes a group has once those that were requested have come.
+def _expected_nodes(
+    asked: AskedSize, group: NodeGroup | None, known: RequestedNodes | None, created: Mapping[str, float]
+) -> int:
+    """Return how many nodes a group has once those that were requested have come; `created` is when each node did.
 
     The size that a provider shows may be too large, since it counts a node until it is asked to delete the node's
     machine. It may be too small, since it no longer counts the node after that, although the node may stay for minutes.
@@ -165,7 +167,9 @@ def _expected_nodes(asked: AskedSize, group: NodeGroup | None, known: RequestedN
     """
     if group is None or group.provider is None:
         return asked.size
-    more, stay = asked.size - asked.before, len(group.nodes) - len(group.deleting)
+    # An outcome that is seen late, as after an outage, is seen when what was requested has come.
+    older = sum(created.get(name, 0.0) <= asked.since for name in group.nodes)
+    more, stay = asked.size - asked.before, older - len(group.deleting)
     before = max(stay, asked.before - len(group.deleting), 0 if known is None else known.size)
     return min(before + more, max(asked.size, stay + more))
 
@@ -180,11 +184,11 @@ def _has_provider(group: NodeGroup | None) -> bool:
 
 
 def _with_written_size(
-    memory: ClusterSizeMemory, name: str, asked: AskedSize, group: NodeGroup | None
+    memory: ClusterSizeMemory, name: str, asked: AskedSize, group: NodeGroup | None, created: Mapping[str, float]
 ) -> ClusterSizeMemory:
     if asked.size > asked.before:
         known = memory.requested.get(name)
-        size = _expected_nodes(asked, group, known)
+        size = _expected_nodes(asked, group, known, created)
         is_known = known is not None and known.size == size and not known.are_late
         request = known if known is not None and is_known else RequestedNodes(size, asked.since)
         last = max(asked.since, memory.last_scale_up or 0.0)

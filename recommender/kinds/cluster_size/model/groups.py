@@ -178,3 +178,5 @@ class NodeGroups:
     """The group of each node; nodes outside groups are absent."""
     problems: tuple[str, ...] = ()
     """Problems that concern more than one group, one sentence each."""
+    created: Mapping[str, float] = field(default_factory=dict)
+    """When each node of the cluster was created, in Unix seconds; a node that does not state it is absent."""

@@ -168,7 +168,8 @@ def node_groups(
     if not ordered and not problems:
         problems.append("no source under nodeGroups has a node group: check their namespaces and labels")
     problems += _unmatched_selectors(sources, groups, len(facts.nodes.keys() - group_of.keys()))
-    return NodeGroups(ordered, group_of, (*problems, *_greedy_daemon_sets(ordered, sources)))
+    created = {name: node.created for name, node in facts.nodes.items() if node.created is not None}
+    return NodeGroups(ordered, group_of, (*problems, *_greedy_daemon_sets(ordered, sources)), created)
 
 
 def _unmatched_selectors(sources: NodeGroupSources, groups: Mapping[str, NodeGroup], outside: int) -> Iterator[str]:

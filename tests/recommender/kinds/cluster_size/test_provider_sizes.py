@@ -46,10 +46,10 @@ TARGET = TargetReference(PROVIDER_API, "NodeGroup", "externalGRPC", "a")
 NODES = tuple(node(f"n{number}", provider_id=f"x:///{number}", created=1.0) for number in (1, 2, 3))
 
 
-def reading(target: int, *, problem: str = "") -> PluginReading:
-    machines = tuple(ProviderInstance(each.provider_id) for each in NODES)
+def reading(target: int, *, problem: str = "", nodes: tuple[ClusterNode, ...] = NODES) -> PluginReading:
+    machines = tuple(ProviderInstance(each.provider_id) for each in nodes)
     group = PluginGroup("a", 1, 10, target, machines, template=NODES[0], problem=problem, has_writes=True)
-    return PluginReading("externalGRPC", (group,), {each.name: "a" for each in NODES})
+    return PluginReading("externalGRPC", (group,), {each.name: "a" for each in nodes})
 
 
 def facts(nodes: tuple[ClusterNode, ...], *, pending: int, now: float, loads: int = 3) -> ClusterState:
@@ -234,3 +234,16 @@ def test_nothing_is_written_while_it_is_unknown_whether_cluster_autoscaler_runs(
 def test_a_size_that_counts_too_few_nodes_may_count_those_that_go(size: int, surely: int) -> None:
     its = NodeGroup("a", 1, 10, size, ("a", "b", "c", "d"), provider=ProviderReference("externalGRPC"), deleting=("a",))
     assert its.sure_size == surely
+
+
+@pytest.mark.parametrize("is_answered", [True, False], ids=["answered", "unanswered"])
+def test_nodes_that_came_during_an_outage_are_not_awaited_again(*, is_answered: bool) -> None:
+    first = decided(NOW, Memory(), reading(3))
+    [write] = pending_writes_of(first)
+    come = tuple(node(f"n{number}", provider_id=f"x:///{number}", created=NOW + 60.0) for number in (4, 5))
+    nodes, now = (*NODES, *come), NOW + 300.0
+    outcomes = (ScaleOutcome(write, ScaleResult.OK),) if is_answered else ()
+    began = NOW - 100.0 if is_answered else now
+    after = decided(now, first.memory, reading(5, nodes=nodes), *outcomes, began=began, loads=5, nodes=nodes, pending=1)
+    assert [each.replicas for each in pending_writes_of(after)] == [6]
+    assert size_memory(after).requested == {}
