@@ -23,6 +23,7 @@ from adapter.nodes.model.scheduling_settings import SchedulingSettings, TargetLo
 from adapter.nodes.placement.node_columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pending_pod import OwnerSelectors
 from adapter.nodes.placement.pod_times import last_changed_at
+from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.scores.loads.target_load_packing import predicted_cpu_milli
 from adapter.nodes.snapshot.cluster_facts import NodeFacts, node_topology
 from adapter.nodes.snapshot.day_and_week_keeper import PastKeeper
@@ -118,7 +119,7 @@ class SnapshotKeeper:
             return
         # Node objects are listed after this, and the first refresh compares them.
         self._machines = Machines.of_file(samples)
-        self._samples = samples
+        self._samples = samples = self._machines.select_current(RefreshResult(samples)).samples
         refreshed = RefreshFacts(self._parts.clock.wall(), self._parts.refresh_seconds)
         self._publish(samples, self._parts.facts(), refreshed, self._generation)
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MIN_REQUESTED_RATIO: Final = 0.01
 """Requests below this say nothing about the usage: a daemon may use many times as much."""
 _BAD_LONG_ENOUGH_SECONDS: Final = 300.0
-"""How long a node must have been bad before an estimate replaces its metrics."""
+"""How long a node that was never measured must have been bad before it has an estimate: one that has just joined is
+measured by then."""
 _FIRST_WINDOW: Final = 0
 # Stored as the difference from the average.
 _TAILS: Final = (P95, MAX)
@@ -125,12 +126,16 @@ def _history(before: ResourceHistory, load: ResourceLoad, requested: Floats, now
 def with_estimates(
     snapshot: LoadSnapshot, bad_since: BadSince, requested_ratios: Mapping[LoadResource, Floats]
 ) -> LoadSnapshot:
-    """Return a snapshot in which nodes that have been bad for five minutes have estimates, marked as such.
+    """Return a snapshot in which bad nodes have estimates, marked as such.
 
-    The average is the requests of the node's pods, times the ratio of usage to requests when both were last known
-    (for a node without a known ratio, the median of all nodes), bounded to 0..1. The standard deviation is the last
-    one of the node, or else the median; the 95th percentile and the maximum are as far above the average as before.
-    A node whose requests are unknown gets no estimate. `bad_since` is the value after this refresh.
+    A node that was measured before has them at once, since an exporter on a node without free CPU may answer too late:
+    the hottest node must not be taken for one of the middle. Any other node has them after five minutes.
+
+    The average is the requests of the node's pods, times the ratio of usage to requests when both were last known,
+    bounded to 0..1. For a node without a known ratio, it is the median of all nodes, and the node's last average is
+    added. The standard deviation is the last one of the node, or else the median; the 95th percentile and the maximum
+    are as far above the average as before. A node whose requests are unknown gets no estimate. `bad_since` is the value
+    after this refresh.
     """
     rows = rows_of(snapshot.nodes, bad_since.nodes)
     resources = {
@@ -145,9 +150,13 @@ def with_estimates(
 
 
 def _estimate_load(load: ResourceLoad, history: ResourceHistory, requested: Floats, now: float) -> ResourceLoad:
-    factors = _or_median(history.measured_per_requested)
-    average = np.clip(requested * factors, 0.0, 1.0)
-    wanted = (history.bad_since <= now - _BAD_LONG_ENOUGH_SECONDS) & ~is_measured(load) & ~np.isnan(average)
+    own_factors, last_average = history.measured_per_requested, history.spread[_FIRST_WINDOW, AVG]
+    average = requested * _or_median(own_factors)
+    # Without a ratio of its own, next to nothing was requested of the node when it was last measured.
+    is_added = np.isnan(own_factors) & ~np.isnan(last_average) & ~np.isnan(requested)
+    average = np.clip(np.where(is_added, last_average + np.nan_to_num(average), average), 0.0, 1.0)
+    is_due = ~np.isnan(last_average) | (history.bad_since <= now - _BAD_LONG_ENOUGH_SECONDS)
+    wanted = is_due & ~is_measured(load) & ~np.isnan(average)
     if not wanted.any():
         return load
     estimate = _or_median(history.spread)

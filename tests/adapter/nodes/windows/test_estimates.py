@@ -1,4 +1,4 @@
-"""Estimates for nodes that have been bad for five minutes."""
+"""Estimates for nodes whose metrics are bad."""
 
 from __future__ import annotations
 
@@ -43,19 +43,26 @@ def requests(*ratios: float) -> dict[LoadResource, Floats]:
 HALF = requests(0.5, 0.5, 0.5)
 
 
-@pytest.mark.parametrize(("later", "expected"), [(285, False), (300, True), (315, True)])
-def test_a_node_is_estimated_after_five_bad_minutes(later: int, expected: bool) -> None:  # noqa: FBT001
-    state = BadSince().after_refresh(snapshot_of({"a": 0.3, "b": 0.4, "c": 0.4}), HALF)
-    state = state.after_refresh(snapshot_of({"b": 0.4, "c": 0.4}, END + 15), HALF)
-    bad = snapshot_of({"b": 0.4, "c": 0.4}, END + 15 + later)
-    state = state.after_refresh(bad, HALF)
-    found = with_estimates(bad, state, HALF).resources[CPU]
+@pytest.mark.parametrize(
+    ("before", "later", "expected"),
+    [({"a": 0.3}, 0, True), ({}, 285, False), ({}, 300, True)],
+    ids=["measured before", "never measured", "never measured for five minutes"],
+)
+def test_a_bad_node_is_estimated_at_once_if_it_was_measured_before_and_else_after_five_minutes(
+    before: dict[str, float],
+    later: int,
+    expected: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    others = {"b": 0.4, "c": 0.4}
+    state = BadSince().after_refresh(snapshot_of(others | before), HALF)
+    bad = snapshot_of(others, END + later + 15 * len(before))
+    found = with_estimates(bad, state.after_refresh(bad, HALF), HALF).resources[CPU]
     assert found.is_estimated.tolist() == [expected, False, False]
     assert np.isfinite(found.stats[:, :, 0]).all() == expected
 
 
 def bad_for_long(before: Mapping[str, float], requested: dict[LoadResource, Floats] = HALF) -> BadSince:
-    """Return the state after node `a` and all that are not in `before` have been bad for five minutes."""
+    """Return the state after node `a` has become bad, as all are that are not in `before`."""
     state = BadSince().after_refresh(snapshot_of(before), requested)
     without = {node: load for node, load in before.items() if node != "a"}
     return state.after_refresh(snapshot_of(without, END + 15), requested)
@@ -82,9 +89,9 @@ def test_a_node_that_never_had_metrics_is_estimated_by_the_median_of_the_others(
     assert found.stats[0, STD, 0] == pytest.approx(found.stats[0, STD, 1])
 
 
-@pytest.mark.parametrize(("requested", "expected"), [(0.0, 0.4), (5e-324, 0.4), (0.0099, 0.4), (0.01, 1.0)])
+@pytest.mark.parametrize(("requested", "expected"), [(0.0, 0.7), (5e-324, 0.7), (0.0099, 0.7), (0.01, 1.0)])
 def test_very_small_requests_give_no_ratio_of_usage_to_requests(requested: float, expected: float) -> None:
-    """The median of the other nodes is used instead, which use 0.4 where 0.5 is requested."""
+    """The others use 0.4 where 0.5 is requested. So much is added to what the node used almost without requests."""
     state = bad_for_long({"a": 0.3, "b": 0.4, "c": 0.4}, requests(requested, 0.5, 0.5))
     found = with_estimates(snapshot_of({"b": 0.4, "c": 0.4}, END + 600), state, HALF).resources[CPU]
     assert found.stats[0, AVG, 0] == pytest.approx(expected)
