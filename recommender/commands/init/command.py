@@ -87,7 +87,8 @@ def init(arguments: Sequence[str]) -> NoReturn:
     if lines is None:
         print(  # noqa: T201 - what a person reads
             f"{PROGRAM}: no load of a workload, known add-on or provider's label of node groups was found: let "
-            "Prometheus scrape an exporter that docs/init.md lists, or give --kubeconfig or --cluster",
+            "Prometheus scrape an exporter that docs/init.md lists, or name a cluster that has one of them with "
+            "--kubeconfig or --cluster",
             file=sys.stderr,
         )
         sys.exit(1)

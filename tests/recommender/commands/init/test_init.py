@@ -231,4 +231,5 @@ def test_init_reports_that_it_found_no_load(start_prometheus: Any, tmp_path: Pat
 
     assert (ended.code, ended.out) == (1, "")
     assert "no load of a workload, known add-on or provider's label of node groups was found" in ended.error
+    assert "or name a cluster that has one of them with --kubeconfig or --cluster" in ended.error
     assert not (tmp_path / "out").exists()
