@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,8 +12,6 @@ from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration, rule_files_of
 from adapter.foundation.documents.load import DocumentError
 from adapter.foundation.files.file_contents import FilesError
-from adapter.foundation.objects.resources import BUILT_IN, ResolveResource, Resource, find_resource
-from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.options.clients import ObjectSettings, objects_for_one_run, prometheus_client_for_one_run
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
@@ -26,7 +22,7 @@ from adapter.foundation.reports.terminal_escaping import printable, printable_li
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, FlagValues, Repeat, one_of
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.objects import ObjectsError, ObjectsNotSyncedError, ObjectSource
+from adapter.foundation.sources.objects import ObjectsError, ObjectSource
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
@@ -38,17 +34,15 @@ from adapter.metrics.readings.explain.questions import APIS, QuestionError, Text
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime, always_there
 from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.rulebook.model import Api, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.metrics.readings.explain.explanation import Explanation, Question
-
-LISTING_SECONDS = 15.0
-"""How long to wait until the objects of a cluster are listed."""
+    from adapter.metrics.rulebook.model import Rule, Rulebook
 
 _LONG_CHARACTERS = 40
 """From this length on, what the first line says is not repeated below it."""
@@ -153,8 +147,6 @@ def _explain(values: FlagValues) -> Explanation:
         )
         backends = _backends(values, prometheus, rulebook)
         sources = ReadingSources(backends, objects or SeenObjects(resolve), settings, Clock(), UNPACED)
-        if objects is not None and question.api is not Api.EXTERNAL:
-            _wait_for(objects, question.resource or find_resource(BUILT_IN, "", "pods"))
         return Explainer(sources).explain(question, rulebook, (_REQUESTERS_UNKNOWN,))
 
 
@@ -206,19 +198,3 @@ def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveR
         return
     with objects_for_one_run(settings) as objects:
         yield objects, objects.resource
-
-
-def _wait_for(objects: ObjectSource, resource: Resource) -> None:
-    """Wait until the objects of the kind are listed, up to a limit; the explanation says if they are not."""
-    until = time.monotonic() + LISTING_SECONDS
-    pause = threading.Event()
-    while time.monotonic() < until:
-        try:
-            # The watch of most kinds starts with the first request for them.
-            objects.names(resource, None, EVERYTHING)
-        except ObjectsNotSyncedError:
-            pause.wait(0.05)
-        except ObjectsError:
-            return
-        else:
-            return

@@ -197,7 +197,14 @@ rules:
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [((), "1 services in shop"), (("--object=services/nosuch",), "has no value: there is no services/nosuch in shop")],
+    [
+        (("services/open_connections",), "1 services in shop"),
+        (("open_connections",), "1 services in shop"),
+        (
+            ("services/open_connections", "--object=services/nosuch"),
+            "has no value: there is no services/nosuch in shop",
+        ),
+    ],
 )
 def test_explain_waits_for_objects_of_any_kind_in_a_cluster(
     tmp_path: Path, prometheus: PrometheusProcess, arguments: tuple[str, ...], words: str
@@ -207,10 +214,9 @@ def test_explain_waits_for_objects_of_any_kind_in_a_cluster(
         cluster.put("services", "shop", "front", {})
         ended = run(
             "explain",
-            "services/open_connections",
+            *arguments,
             "-n",
             "shop",
-            *arguments,
             f"--config={tmp_path / 'rules.yaml'}",
             f"--kubeconfig={cluster.kubeconfig(tmp_path / 'kubeconfig')}",
             f"--prometheus-url={prometheus.url}",

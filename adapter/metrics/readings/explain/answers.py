@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.reports.counts import agreeing, count_of
-from adapter.foundation.sources.objects import ObjectsError
+from adapter.foundation.sources.objects import ObjectsError, ObjectsNotSyncedError
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
 from adapter.metrics.readings.answers import ByName, BySelector, UsageAnswer
@@ -242,6 +242,7 @@ class AnswerSteps:
         """Return the objects that should have a value; None if no cluster is available. Raises ReadingError."""
         progress, namespace = self._progress, self._namespace
         where = f" in {namespace}" if namespace else ""
+        self._await_first_list(resource)
         if isinstance(which, ByName):
             self._look_for(f"{resource.qualified}/{which.name}{where}", resource, which.name)
         elif self._seen is not None:
@@ -255,6 +256,16 @@ class AnswerSteps:
         if not isinstance(which, ByName):
             progress.note("objects", Outcome.OK, f"{len(names)} {resource.qualified}{where}")
         return names
+
+    def _await_first_list(self, resource: Resource) -> None:
+        """Wait until the objects are listed, as long as a query may take: their watch may begin with this question."""
+        objects = self._sources.objects
+        try:
+            objects.names(resource, self._namespace, EVERYTHING)
+        except ObjectsNotSyncedError:
+            objects.await_first_list(resource, max(0.0, self._progress.seconds_to_ask()))
+        except ObjectsError:
+            pass  # The next step reports it.
 
     def _look_for(self, what: str, resource: Resource, name: str) -> None:
         """Note whether the object exists. The steps continue either way: the API also answers for deleted objects."""

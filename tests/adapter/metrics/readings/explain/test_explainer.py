@@ -388,3 +388,11 @@ def test_rule_files_without_rules_are_reported() -> None:
     found = explained_by("rules: []\n", Question("depth", namespace="shop"))
 
     assert found.cause == "no rule provides depth: the rule files hold no rule for custom or external metrics"
+
+
+def test_an_explanation_waits_for_the_first_list_of_the_metrics_objects() -> None:
+    objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True, syncs_when_awaited=True)
+    question = Question("depth", api=Api.CUSTOM, namespace="shop")
+    found = explained_by(RULES, question, answer=reply(({"pod": "web-0"}, "5")), objects=objects)
+
+    assert found.verdict is ExplanationVerdict.VALUE, found.cause
