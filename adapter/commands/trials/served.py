@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _NOBODY = ("some-namespace", ("some-object",))
 _REQUESTED = ("5", "5m")
 """Values of a request, one of which is usually allowed where a template puts one outside quotes."""
+_SERIES = "Series"
+"""The field of a template without which a query is the same for all series."""
 _OF_NOTHING = Selector((Requirement("some_label", Operator.EQUALS, ("some-value",)),))
 """A selector that no series is likely to match."""
 
@@ -113,9 +115,11 @@ def _served_of_rule(
     most_queries: int | None,
 ) -> ServedMetrics:
     """Return what the rule serves: metrics of the series in Prometheus, and metrics that the rule names literally."""
-    seen_ids = {_id(metric) for metric in metrics}
-    listed = [*metrics, *(metric for metric in spelled_out if _id(metric) not in seen_ids)]
+    # Of several series with the same name in the API, the last one is served.
+    found = {_id(metric): metric for metric in metrics}
+    listed = [*found.values(), *(metric for metric in spelled_out if _id(metric) not in found)]
     findings = [] if seen.missing is None else [_partial_series_finding(rule, seen.missing)]
+    findings += _hidden_series_findings(rule, metrics, found)
     if not metrics and not findings:
         message = "Prometheus has no series from which this rule could make a metric"
         fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
@@ -125,7 +129,7 @@ def _served_of_rule(
         ServedMetric(
             metric.qualified,
             metric.namespaced,
-            _count(seen, metric) if _id(metric) in seen_ids else 0,
+            _count(seen, metric) if _id(metric) in found else 0,
             *(_queries(metric, plans.of(metric)) if most_queries is None or place < most_queries else (None, None)),
         )
         for place, metric in enumerate(sorted(listed, key=lambda metric: metric.qualified))
@@ -133,6 +137,18 @@ def _served_of_rule(
     for metric in listed[:1]:
         findings += trial(rule, metric, client)
     return ServedMetrics(shown, tuple(findings))
+
+
+def _hidden_series_findings(
+    rule: Rule, metrics: Sequence[Metric], served: Mapping[tuple[str, bool], Metric]
+) -> Iterator[Finding]:
+    """Yield a finding if series are not served because others of the rule have the same name in the API."""
+    hidden = next((metric for metric in metrics if served[_id(metric)].series != metric.series), None)
+    if hidden is not None and _SERIES in rule.metrics_query.fields:
+        name, other = hidden.qualified, served[_id(hidden)].series
+        message = f"{hidden.series} and {other} are both called {name}, so only one of them is served"
+        fix = "keep the difference in `name.as`, as in ${1}, or select only one of them"
+        yield _finding(rule, Severity.WARNING, Code.NAME_COLLISION, message, fix)
 
 
 def _count(seen: _Seen, metric: Metric) -> int | None:

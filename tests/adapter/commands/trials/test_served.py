@@ -88,6 +88,25 @@ def test_a_metric_that_the_rule_names_is_listed_before_its_series_exist() -> Non
     assert half.findings == ()
 
 
+@pytest.mark.parametrize(
+    ("query", "codes"),
+    [
+        ("sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", ["name-collision"]),
+        ("sum by (<<.GroupBy>>) (app_rps{<<.LabelMatchers>>})", []),
+    ],
+)
+def test_series_of_the_same_name_in_the_api_are_one_metric(query: str, codes: list[str]) -> None:
+    rules = RULES.replace("sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", query)
+    prometheus = Prometheus(
+        series_answer=lambda _: [SERIES, SERIES | {"__name__": "app_old"}], answer=lambda _: reply()
+    )
+    (rule,) = rulebook_of(rules + "  name: {as: load}\n").rules
+    found = served_by([rule], lambda _: prometheus, resolve, max_age_seconds=60)[rule.id]
+
+    assert [metric.name for metric in found.metrics] == ["namespaces/load", "pods/load"]
+    assert [finding.code for finding in found.findings] == codes
+
+
 def test_a_count_that_is_not_finite_is_left_out() -> None:
     prometheus = Prometheus(series_answer=lambda _: [SERIES], answer=lambda _: reply(({"__name__": "app_rps"}, "+Inf")))
 
