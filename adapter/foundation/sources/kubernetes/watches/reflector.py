@@ -10,6 +10,9 @@ come is accepted, and reports nothing until the server reaches that version. So 
 was silent for too long, the current version is read first; if it is older than the known one, the objects are listed
 again.
 
+A proxy may cut each watch at once, or keep its events back. So the objects are also listed after watches that were
+opened and broke off without any event, not even a bookmark.
+
 While the server cannot be reached, the store keeps its objects: `synced` remains true, and a metric shows when the
 server was last heard. The same holds for a short time if the server refuses the kind: kube-apiserver answers 403 to
 everybody, and 404 for kinds of CustomResourceDefinitions, from its first connection until it has read its roles and
@@ -55,6 +58,8 @@ _WINDOW_GRACE_SECONDS = 30.0
 _TOO_SHORT_SECONDS = 1.0
 _FAILURES_OF_AN_OUTAGE = 3
 """Attempts in a row that did not reach the server; fewer may come from one of several servers behind an address."""
+_FRUITLESS_OF_A_PROXY = 2
+"""Watches in a row that broke off without an event; fewer may be due to a server that ended just then."""
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -91,8 +96,12 @@ class Reflector(Generic[T]):
         """Whether the server failed, was silent or was not reached, and its current version has not been read since."""
         self.synced = False
         """Whether a whole list has been stored. Stays true while the objects are listed again."""
-        self._is_list_logged = False
-        """Whether a list has been logged since a watch was last open."""
+        self._listed_since_watch = False
+        """Whether the objects have been listed since a watch was last opened."""
+        self._fruitless = 0
+        """How many watches in a row have been opened and have not brought an event; the current one is counted."""
+        self._logged: type[KubernetesError] | None = None
+        """The failure in the log that has not ended since."""
         self._stood_since: float | None = None
         self.failure: KubernetesError | None = None
         """Why the last list or watch failed; None if it succeeded."""
@@ -157,6 +166,8 @@ class Reflector(Generic[T]):
         """Return whether a watch may not resume from the version. Raises KubernetesError."""
         if not self._settings.resumes or self._list.due_seconds == 0:
             return True
+        if self._fruitless >= _FRUITLESS_OF_A_PROXY and not self._listed_since_watch:
+            return True
         if not self._was_away:
             return False
         newest = self._list.newest_version()
@@ -180,9 +191,9 @@ class Reflector(Generic[T]):
         # A server that shuts down answers 429, and may be another one at the next attempt.
         self._was_away = True
         self._settings.telemetry.count_failure(self.resource.qualified, type(error).__name__)
-        level = (
-            logging.DEBUG if type(error) is type(self.failure) or isinstance(error, ExpiredError) else logging.WARNING
-        )
+        level = logging.DEBUG
+        if type(error) is not self._logged and not isinstance(error, ExpiredError):
+            level, self._logged = logging.WARNING, type(error)
         if isinstance(error, (ForbiddenError, NotFoundError)):
             self._refused = (error, self._refused[1] if self._refused else self._settings.clock())
         self.failure = error
@@ -212,6 +223,10 @@ class Reflector(Generic[T]):
                             self._version = self._objects.apply(line)
                             changed = True
                     self._reader.note_heard()
+                    if changed:
+                        self._note_fruit()
+                if self._stood_seconds() >= _TOO_SHORT_SECONDS:
+                    self._note_fruit()
             except SilentError:
                 # Bookmarks would have come: the server is gone, or has not reached the version of this watch yet.
                 self._was_away = True
@@ -219,9 +234,10 @@ class Reflector(Generic[T]):
         return changed
 
     def _now_synced(self) -> None:
-        # While no watch can be opened, each retry lists the objects again.
-        level = logging.DEBUG if self._is_list_logged else logging.INFO
-        self._is_list_logged = True
+        # While no watch can be opened, or none brings an event, each retry lists the objects again.
+        is_repeated = self._listed_since_watch or self._fruitless >= _FRUITLESS_OF_A_PROXY
+        level = logging.DEBUG if is_repeated else logging.INFO
+        self._listed_since_watch = True
         self.synced = True
         self.tried.set()
         self._settings.telemetry.set_synced(self.resource.qualified, synced=True)
@@ -233,13 +249,24 @@ class Reflector(Generic[T]):
 
     def _opened_watch(self) -> None:
         self._stood_since = self._settings.clock()
-        self._is_list_logged = False
+        self._listed_since_watch = False
         self._reader.note_heard()
         self._refused = None
         self._unreached = 0
-        if self.failure is not None:
+        self.failure = None
+        self._fruitless += 1
+        if self._fruitless <= _FRUITLESS_OF_A_PROXY:
+            self._log_end_of_failure()
+
+    def _note_fruit(self) -> None:
+        """Note that the current watch works: it has brought an event, or it has ended as requested without one."""
+        self._fruitless = 0
+        self._log_end_of_failure()
+
+    def _log_end_of_failure(self) -> None:
+        if self._logged is not None:
             logger.info("watch of %s is open again", self.resource.qualified)
-            self.failure = None
+            self._logged = None
 
 
 def _resumable(error: KubernetesError, failures: int) -> bool:
