@@ -43,7 +43,7 @@ def _contents(paths: str) -> Iterator[dict[str, Any]]:
         try:
             require_end(file)
             content = yaml.safe_load(file.read_text())
-        except (OSError, ValueError, yaml.YAMLError):
+        except (OSError, ValueError, yaml.YAMLError, RecursionError):
             continue
         if isinstance(content, dict):
             yield content

@@ -49,6 +49,8 @@ _USER_KEYS: Final = frozenset(
     }
 )
 
+_DEEPEST: Final = 100
+"""Deepest level of nesting that is read here; libyaml ends the process at the end of its stack."""
 _MOST_LINKS: Final = 40
 """The limit of Linux for one path."""
 
@@ -212,8 +214,14 @@ def _read(file: Path, files: _Files) -> object:
             return json.loads(text)
     import yaml  # noqa: PLC0415 - stays unloaded where no kubeconfig is read, or one in JSON
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise _OtherError
+        return yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
     except yaml.YAMLError as error:
         raise _OtherError from error
 

@@ -15,6 +15,7 @@ import yaml
 
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
+from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_token
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.kubernetes.transport import PlainTransport
@@ -112,6 +113,14 @@ def test_a_link_to_itself_is_left_to_the_package(tmp_path: Path) -> None:
     link = tmp_path / "config"
     link.symlink_to(link)
     assert plain_access(str(link), None) is None
+
+
+def test_a_kubeconfig_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(f"clusters: {'[' * 60_000}")
+    with pytest.raises(ConfigurationError, match="not in the expected form"):
+        KubernetesClient(from_kubeconfig(str(path)))
+    assert context_namespace(str(path), None) == "default"
 
 
 def test_the_last_good_token_of_a_service_account_is_sent_while_the_file_has_none(
