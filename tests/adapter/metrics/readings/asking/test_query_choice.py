@@ -285,6 +285,18 @@ def test_a_label_that_names_pods_in_one_rule_and_services_in_another_is_queried_
     assert found == {"pods": (("pod-0", 1.0),), "services": (("service-0", 1.0),)}
 
 
+def test_a_plan_that_gave_other_values_is_given_up_for_its_own_metric_alone() -> None:
+    harness = make_harness(ScriptedPrometheus(answer=answer_as_asked), objects=OBJECTS)
+    for name in ("http_rps", "raw"):
+        for ns in NAMESPACES:
+            ask(harness, ns, name)
+    scheduler = harness.readings._scheduler
+    (group,) = [each for each in scheduler.state.groups() if each.metric.name == "http_rps"]
+    scheduler.distrust(group, "the answers differ")
+    kinds = {each.metric.name: each.kind for each in scheduler.state.groups()}
+    assert kinds == {"http_rps": PlanKind.EXACT, "raw": PlanKind.WIDE}
+
+
 def test_each_selector_of_an_external_metric_has_the_plan_that_is_proven_for_its_labels() -> None:
     rules = """
 externalRules:

@@ -48,3 +48,6 @@ def test_a_query_that_is_valid_only_with_a_selector_is_reported_as_such(more: st
     assert finding.message.startswith("without a selector, the query that `metricsQuery` makes cannot be read")
     assert finding.fix == "always request it with a selector, or write <<.LabelMatchers>> behind the other matchers"
     assert len(book.rules) == 1
+    unknown = rule(resources="{namespaced: false}", metricsQuery="newer(x{<<.LabelMatchers>>})")
+    (finding,) = read(f"externalRules:\n{unknown}").findings
+    assert finding.fix == "correct it, unless Prometheus supports more than this program", "no selector would help"
