@@ -16,6 +16,8 @@ from adapter.metrics.readings.asking.held_values import HeldValues, ReadingSize
 from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import PlanKind
+from tests.adapter.metrics.readings.asking.planning_harness import NAMESPACES, OBJECTS, answer_as_asked
+from tests.adapter.metrics.readings.asking.planning_harness import ask as ask_each
 from tests.support.readings import Harness, MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
@@ -50,14 +52,24 @@ def ask(harness: Harness, namespace: str = "shop", path: str = "") -> float:
 
 def test_a_namespace_at_its_limit_is_refused_new_values_and_keeps_the_held_ones() -> None:
     harness = harness_of(ScriptedPrometheus(answer=answer), 1000, 25)
-    assert [ask(harness, path=str(n)) for n in (1, 2)] == [1, 2]
+    # Each namespace has its own queries, which count toward its own limit.
+    assert [ask(harness, ns, str(n)) for n in (1, 2) for ns in ("bank", "shop")] == [1, 1, 2, 2]
     with pytest.raises(TooMuchDemandError, match=r"'shop': .* more than 25 values \(--max-values-per-namespace\)"):
         ask(harness, path="3")
 
     harness.pass_time(60)
     assert [ask(harness, path=str(n)) for n in (1, 2)] == [1, 2]
     assert ask(harness, "bank") == 0
-    assert harness.counter(HELD) == 22
+    assert harness.counter(HELD) == 26
+
+
+def test_a_query_that_serves_many_namespaces_counts_toward_the_limit_of_none() -> None:
+    settings = ReadingSettings(max_values_per_namespace=len(NAMESPACES) - 1)
+    harness = make_harness(ScriptedPrometheus(answer=answer_as_asked), objects=OBJECTS, settings=settings)
+    assert [ask_each(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    harness.pass_time(60)
+    assert [ask_each(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert harness.counter(HELD) == len(NAMESPACES)
 
 
 def test_an_answer_that_grows_counts_instead_of_the_one_that_it_replaces() -> None:
