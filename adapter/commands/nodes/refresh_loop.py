@@ -20,8 +20,8 @@ PAUSE_SECONDS: Final = 0.001
 Prometheus's answer about 5,000 nodes would take longer than a refresh may take.
 """
 _SHARE_OF_REBUILDING: Final = 0.2
-"""The largest share of the time that may be spent on rebuilding after changes of pods. A smaller one would be felt: the
-scheduler places up to a hundred pods a second, and all of them go to the same node until a snapshot shows the first.
+"""The largest share of one processor that may be spent on rebuilding after changes of pods. With a smaller one, many
+pods would go to the same node: the scheduler places up to a hundred a second, by the scores of one snapshot.
 """
 _STOP_NOTICED_SECONDS: Final = 0.5
 
@@ -72,14 +72,18 @@ def follow_changes(
     keeper: SnapshotKeeper,
     wake: threading.Event,
     stop: threading.Event,
-    monotonic: Callable[[], float] = time.monotonic,
+    processor_time: Callable[[], float] = time.thread_time,
 ) -> None:
-    """Rebuild the snapshot after changes: immediately after the first, then as often as does not delay requests."""
+    """Rebuild the snapshot after changes: immediately after the first, then as often as does not delay requests.
+
+    The processor time of this thread counts. While a refresh publishes the loads of thousands of nodes, a rebuild may
+    wait for most of a second, and the one after it must not wait for several times as long.
+    """
     while not stop.is_set():
         if not wake.wait(_STOP_NOTICED_SECONDS):
             continue
         wake.clear()
-        began = monotonic()
+        began = processor_time()
         keeper.rebuild()
-        took = monotonic() - began
+        took = processor_time() - began
         stop.wait(took / _SHARE_OF_REBUILDING - took)
