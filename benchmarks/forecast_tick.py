@@ -32,7 +32,7 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from benchmarks.load_answers import load_answers
-from benchmarks.options import command_line
+from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.tally import quantile
@@ -108,6 +108,12 @@ class Settings:
     """How much history exists before the first tick that counts."""
 
     @property
+    def by_query(self) -> dict[str, int]:
+        """Return how many of the series each query has, by its text; no query is without a series."""
+        least, more = divmod(self.series, QUERIES)
+        return {f"load_{number}": least + (number < more) for number in range(min(QUERIES, self.series))}
+
+    @property
     def models(self) -> tuple[str, ...]:
         """Return the models that forecast for each target."""
         return SERVING_MANY if self.model == ALL else (self.model,)
@@ -132,8 +138,8 @@ class _Spent:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if a target had no value."""
     parser = command_line(NAME, __doc__)
-    parser.add_argument("--series", type=int, default=10_000)
-    parser.add_argument("--ticks", type=int, default=10)
+    parser.add_argument("--series", type=between(1, 1_000_000), default=10_000)
+    parser.add_argument("--ticks", type=between(1, 1000), default=10)
     parser.add_argument("--model", default=ALL, choices=(ALL, ModelName.HEADROOM.value, *SERVING_MANY))
     options = parser.parse_args(arguments)
     settings = Settings(options.series, options.ticks, options.model)
@@ -143,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measure(settings: Settings, progress: Progress) -> Report:
     """Run everything and return the report."""
     with (
-        load_answers(settings.series // QUERIES) as url,
+        load_answers(settings.by_query) as url,
         tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder,
     ):
         ticker = Ticker(settings, url, Path(folder))
@@ -173,7 +179,7 @@ def _rows(settings: Settings, spent: _Spent, errors: int, metrics_bytes: int) ->
             "p99_ms": _milliseconds(quantile(sorted(seconds), 0.99)),
             "share_percent": round(100.0 * sum(seconds) / sum(totals), 1),
             "cpu_seconds": round(cpu_seconds / settings.ticks, 3),
-            "prometheus_queries": QUERIES if step in {"query", "tick"} else 0,
+            "prometheus_queries": len(settings.by_query) if step in {"query", "tick"} else 0,
             "rss_mib": usage(os.getpid()).rss_mib if is_whole else None,
             "metrics_mib": round(metrics_bytes / 2**20, 1) if is_whole else None,
             "errors": errors if is_whole else 0,
@@ -192,7 +198,7 @@ class Ticker:
         self._settings = settings
         self._clock = Clock()
         self._queries = QueryValues(PrometheusClient(PrometheusSettings(url)), UNPACED, 5.0)
-        recommendations = tuple(_recommendation(number) for number in range(QUERIES))
+        recommendations = tuple(_recommendation(query) for query in settings.by_query)
         configuration = Configuration(poll_interval_seconds=POLL_SECONDS, recommendations=recommendations)
         self._plan = plan_of(configuration)
         self._needs = sorted(load_needs_of(configuration), key=lambda need: need.name)
@@ -330,15 +336,15 @@ def _children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _recommendation(number: int) -> Recommendation:
+def _recommendation(query: str) -> Recommendation:
     subject = PredictiveSettings(
-        load=f"load_{number}",
+        load=query,
         load_per_replica=10.0,
         horizon_seconds=60.0,
         model=ModelName.AUTO,
         for_each=ForEach("namespace", "deployment"),
     )
-    return Recommendation(RecommendationPolicy(f"tenants-{number}", "predictive"), subject)
+    return Recommendation(RecommendationPolicy(query.replace("_", "-"), "predictive"), subject)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from multiprocessing.connection import Connection
 
 
 @contextmanager
-def load_answers(series: int) -> Iterator[str]:
-    """Answer each query with this number of series, in another process; yield the URL."""
+def load_answers(series: Mapping[str, int]) -> Iterator[str]:
+    """Answer each of these queries with its number of series, in another process; yield the URL."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, series), daemon=True)
@@ -31,7 +31,7 @@ def load_answers(series: int) -> Iterator[str]:
         process.join()
 
 
-def _serve(port: Connection, series: int) -> None:
+def _serve(port: Connection, series: Mapping[str, int]) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Answers, series))
     port.send(server.server_port)
     server.serve_forever()
@@ -42,7 +42,7 @@ class _Answers(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def __init__(self, series: int, *arguments: object) -> None:
+    def __init__(self, series: Mapping[str, int], *arguments: object) -> None:
         self._series = series
         super().__init__(*arguments)  # type: ignore[arg-type] # what the server hands on
 
@@ -67,7 +67,7 @@ class _Answers(BaseHTTPRequestHandler):
                 "metric": {"namespace": f"ns-{number % 50}", "deployment": f"{query.replace('_', '-')}-{number}"},
                 "value": [now, str(100.0 + (number * 7 + int(now) // 10 * 3) % 50)],
             }
-            for number in range(self._series)
+            for number in range(self._series.get(query, 0))
         ]
         body = msgspec.json.encode({"status": "success", "data": {"resultType": "vector", "result": result}})
         self.send_response(200)
