@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +15,18 @@ from demo.interruption import Interruption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_STOPS_WHILE_MODULES_LOAD = """
+import runpy, signal, sys
+class Stop:
+    def find_spec(self, name, *_):
+        if name == "demo.day":
+            print("loading", flush=True)
+            signal.pause()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Stop())
+runpy.run_module("demo", run_name="__main__")
+"""
 
 
 @pytest.fixture
@@ -44,3 +58,16 @@ def test_a_further_signal_interrupts_what_runs(interruption: Interruption) -> No
         os.kill(os.getpid(), signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         interruption.sleep(0.0)
+
+
+def test_a_signal_while_modules_are_loaded_ends_the_demo_silently() -> None:
+    command = [sys.executable, "-c", _STOPS_WHILE_MODULES_LOAD]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "loading\n"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60.0)
+        finally:
+            process.kill()
+    assert (process.returncode, out, err) == (-signal.SIGINT, "", "")
