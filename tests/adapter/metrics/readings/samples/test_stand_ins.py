@@ -114,6 +114,7 @@ def _has_data(found: Reply, query: str, names: tuple[str, ...] | None, namespace
 @pytest.mark.parametrize(("foreign", "limit"), [("error", 0), ("allow", 4)], ids=["asked widely", "by namespace"])
 @settings(max_examples=75, deadline=None)
 @example(Reply((({"namespace": "lab", "pod": "web-0"}, "7"),)), "fixed", ByName("web-0"), "shop", EVERYTHING)
+@example(Reply((({"namespace": "lab", "pod": "db-0"}, "7"),)), "fixed", BySelector(EVERYTHING), "shop", EVERYTHING)
 @example(Reply((({"namespace": "shop", "pod": "db-0"}, "7"),)), "fixed", ByName("web-0"), "shop", EVERYTHING)
 @example(Reply((({"namespace": "shop", "pod": "db-0"}, "7"),)), "renamed", BySelector(EVERYTHING), "shop", EVERYTHING)
 @example(Reply((({"namespace": "shop"}, "7"),)), "fixed", BySelector(EVERYTHING), "shop", EVERYTHING)
