@@ -98,6 +98,7 @@ def test_an_accepted_value_is_served_as_written(milli: int) -> None:
         ("onNoData: .inf", "'.inf' is not error, empty or a number", "number"),
         ("onNoData: 100u", "'100u' cannot be served: values are multiples of 0.001", "number"),
         ("onNoData: 1e900", "cannot be served", "number"),
+        ("onNoData: -1e16", "cannot be served", "number"),
         ("onNoData: {}", "`onNoData` has no value", "{value: 3}"),
         ("onNoData: {value: many}", "'many' is not error, empty or a number", "number"),
         ("maxSampleAge: 2 minutes", "`maxSampleAge` '2 minutes' is not a duration", "1m30s"),
@@ -151,7 +152,14 @@ def test_foreign_namespaces_accepts_error_and_allow(rule: str, written: str, mea
 
 
 @pytest.mark.parametrize(
-    ("lines", "seconds"), [((), 1800), (("holdSilent: 1h",), 3600), (("holdSilent: 0s",), 0), (("holdSilent: 0",), 0)]
+    ("lines", "seconds"),
+    [
+        ((), 1800),
+        (("holdSilent: 24h",), 86400),
+        (("holdSilent: 1s",), 1),
+        (("holdSilent: 0s",), 0),
+        (("holdSilent: 0",), 0),
+    ],
 )
 def test_hold_silent_sets_how_long_a_silent_series_is_held(lines: tuple[str, ...], seconds: float) -> None:
     assert policy("maxSampleAge: 1m", *lines, rule=EXTERNAL).hold_silent_seconds == seconds
