@@ -103,6 +103,7 @@ def test_a_backend_may_be_declared_again_only_with_the_same_content(second: str,
         f"{{name: eu, url: 'http://eu:9090', nothing: {SECRET}}}",
         "{name: eu, url: 'http://eu:9090', matchers: 'a=b'}",
         "{name: eu, url: 'http://eu:9090', timeout: soon}",
+        f"{{name: eu, url: 'http://eu:9090', headers: {{X-Key: other, X-Key: {SECRET}}}}}",
     ],
 )
 def test_an_invalid_backend_refuses_only_its_rules_and_shows_no_secret(entry: str) -> None:
