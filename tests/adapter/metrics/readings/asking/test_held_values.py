@@ -16,7 +16,7 @@ from adapter.metrics.readings.asking.held_values import HeldValues, ReadingSize
 from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import PlanKind
-from tests.adapter.metrics.readings.asking.planning_harness import NAMESPACES, OBJECTS, answer_as_asked
+from tests.adapter.metrics.readings.asking.planning_harness import NAMESPACES, OBJECTS, answer_as_asked, refuse_wide
 from tests.adapter.metrics.readings.asking.planning_harness import ask as ask_each
 from tests.support.readings import Harness, MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
 
@@ -80,6 +80,17 @@ def test_an_answer_that_grows_counts_instead_of_the_one_that_it_replaces() -> No
     harness.pass_time(60)
     assert ask(harness) == 2
     assert harness.counter(HELD) == 10
+
+
+def test_the_values_of_a_query_that_is_refused_are_released() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    harness = make_harness(prometheus, objects=OBJECTS)
+    for answer_with in (answer_as_asked, refuse_wide):
+        prometheus.answer = answer_with
+        for _ in range(10):
+            harness.pass_time(15)
+            assert [ask_each(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert harness.counter(HELD) == len(NAMESPACES)
 
 
 def test_equal_answers_of_many_selectors_are_held_once() -> None:
