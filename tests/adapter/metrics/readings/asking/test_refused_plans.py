@@ -20,7 +20,8 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.parsing.resource_rules import PODS
 from tests.adapter.metrics.readings.answering.usage_harness import ALL, answering, harness_of
-from tests.support.readings import Harness, MadeUpObjects, ScriptedPrometheus, make_harness, reply
+from tests.adapter.metrics.readings.asking.planning_harness import NAMESPACES, OBJECTS, WEB, refuse_wide
+from tests.support.readings import Harness, MadeUpObjects, ScriptedPrometheus, Threads, make_harness, reply
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.errors import PrometheusError
@@ -234,6 +235,18 @@ def test_a_client_that_returns_after_a_pause_waits_for_a_new_answer(
 )
 def test_a_plan_is_retried_with_growing_pauses(failures: int, seconds: float, *, lasting: bool) -> None:
     assert pause_after(failures, lasting=lasting) == seconds
+
+
+def test_few_plans_are_tried_at_once_since_each_trial_occupies_a_thread() -> None:
+    threads = Threads()
+    harness = make_harness(ScriptedPrometheus(answer=refuse_wide), objects=OBJECTS, submit=threads)
+    for seconds in (0, 20):
+        harness.pass_time(seconds)
+        threads.held = seconds > 0
+        for selector in map(parse_selector, ("path=a", "path=b", "path=c", "path=d")):
+            for namespace in NAMESPACES:
+                harness.readings.objects(harness.pods("http_rps"), namespace, WEB, selector)
+    assert harness.readings._scheduler.state.rationed._trials.total() == 2
 
 
 def test_a_plan_that_fails_again_at_once_continues_its_back_off() -> None:
