@@ -87,7 +87,7 @@ def listed_targets(
     room = max(0, max_targets - len(found))
     since = {target: now - _confirmed_at(memory, now) for target, memory in ended.items()}
     newest = in_fair_order(sorted(ended, key=since.__getitem__))
-    listed = [target for target in newest if target not in loads and since[target] < LISTED_SECONDS][:room]
+    listed = [target for target in newest if since[target] < LISTED_SECONDS][:room]
     missing = dict.fromkeys(listed, "the query of its load has no series for it any more")
     kept = [target for target in newest if target not in missing and since[target] < REMEMBERED_SECONDS]
     remembered = {target: ended[target] for target in kept[:max_targets]}

@@ -206,6 +206,11 @@ def test_ended_targets_of_one_namespace_do_not_hide_those_of_another() -> None:
     assert "web" in shown(found)
 
 
+def test_targets_that_ended_last_are_listed_if_there_is_no_room_for_all() -> None:
+    ended = {target(f"z{age}"): remembered(1, float(age)) for age in (50, 40, 30, 20, 10)}
+    assert set(shown(decided({target("a"): load(1.0)}, ended, max_targets=3))) == {"a", "z10", "z20"}
+
+
 def test_memories_of_one_namespace_take_no_room_from_those_of_another() -> None:
     web, hidden = target("web"), {each: remembered(1, 4000.0) for each in flood("aaa", 9)}
     found = decided({target("a"): load(1.0)}, {**hidden, web: remembered(7, 5000.0)}, max_targets=4)
