@@ -167,6 +167,15 @@ def test_at_most_max_parallelism_machines_are_deleted_at_a_time() -> None:
     assert "at most 4 nodes are removed at a time" in harness.notes
 
 
+def test_of_several_failed_machines_a_group_loses_only_those_above_its_minimum() -> None:
+    names = [f"x:///new-{number}" for number in range(4)]
+    group = group_of("x:///1", *names, minimum=3, errors=dict.fromkeys(names, "OutOfResources"))
+    harness = harness_of(group)
+    harness.run(300.0)
+    assert [len(one.machines) for one in group.deletions] == [2]
+    assert "its group has a minimum of 3" in harness.notes
+
+
 @pytest.mark.parametrize(
     ("brakes", "deleted"),
     [
