@@ -11,6 +11,7 @@ import pytest
 
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, Step, TargetReference
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, KeptNode
 from recommender.page.handler import PageHandler
 from tests.e2e.recommender.test_page_predictions import NOW, answering, day, record
 from tests.e2e.support.browser import needs_browser
@@ -31,7 +32,7 @@ OUTLINE = "getComputedStyle(document.activeElement).outlineStyle"
 ROWS = "[...document.querySelectorAll('.index tbody tr:not(.note) th')].map(each => each.textContent)"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 CELLS = "document.querySelectorAll('.index tbody tr:not(.note) > td').length"
-BROKEN = """[...document.querySelectorAll('.index tbody tr:not(.note) > td, .steps tbody th')].filter(cell => {
+BROKEN = """[...document.querySelectorAll('.index tbody tr:not(.note) > td, .steps tbody th, .reason')].filter(cell => {
     const text = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT).nextNode();
     return text && [...text.data.matchAll(/[A-Za-z]+/g)].some(word => {
         const range = document.createRange();
@@ -93,6 +94,15 @@ def long_steps() -> Iterator[str]:
     """Yield the page of a recommendation with a step of a long name beside a long calculation."""
     steps = (Step("seasonal-held/forecast", 9, "ceil(214902 / 25000), " + "in 197 s: start-up 120 s, " * 9),)
     yield from served((replace(one(1), steps=steps),))
+
+
+@pytest.fixture(scope="module")
+def kept_nodes() -> Iterator[str]:
+    """Yield the page of a size of the cluster with nodes that stay for a reason of a long name."""
+    names = [f"worker-{number}" for number in range(9)]
+    kept = tuple(KeptNode(name, "a", "NodeGroupMinSizeReached: its minimum is " + "9 " * 60) for name in names)
+    answer = ClusterSizeAnswer(groups=(GroupSize("a", 9, 9, 9, 9, 10, "why"),), kept=kept)
+    yield from served((replace(one(1), type="clusterSize", targets=(), replicas=None, details=answer),))
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +176,16 @@ def test_no_word_of_a_step_is_broken_beside_a_long_calculation(browser: Browser,
     browser.resize(width, dark=False)
     browser.open(long_steps)
     assert browser.value("document.querySelectorAll('.steps tbody th').length") == 1
+    assert browser.value(BROKEN) == []
+    assert browser.value(OVERFLOW) == 0
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_reason_for_which_nodes_stay_is_not_broken(browser: Browser, kept_nodes: str, width: int) -> None:
+    browser.resize(width, dark=False)
+    browser.open(kept_nodes)
+    browser.value("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert browser.value("document.querySelectorAll('.reason').length") == 1
     assert browser.value(BROKEN) == []
     assert browser.value(OVERFLOW) == 0
 
