@@ -159,7 +159,10 @@ def _unavailable(publication: Publication) -> dict[str, object]:
     elif publication.leader:
         message = f"this process does not lead: ask {publication.leader}, which holds the Lease"
     else:
-        message = "this process does not lead, and does not know who holds the Lease: try again in a few seconds"
+        message = (
+            "this process does not lead, and does not know who holds the Lease: try again in a few seconds; if that "
+            "lasts, its log says why"
+        )
     return {
         "apiVersion": API_VERSION,
         "kind": "Unavailable",

@@ -37,7 +37,7 @@ def test_decisions_are_served_while_they_are_current() -> None:
     ("shown", "text"),
     [
         (LEADING.as_of(1_000_060.5, leads=True), b"too old to be used"),
-        (LEADING.as_of(1_000_001.0, leads=False), b"does not know who holds the Lease"),
+        (LEADING.as_of(1_000_001.0, leads=False), b"that lasts, its log says why"),
         (Publication(leads=True).as_of(1_000_001.0, leads=True), b"not made its first decision yet"),
     ],
     ids=["polls have ended", "the leadership has ended", "no poll yet"],

@@ -81,7 +81,7 @@ def test_a_refusal_names_the_owner_and_the_reason() -> None:
     [
         ({"time": None, "records": ()}, "has not made its first decision yet"),
         ({"leads": False, "leader": "pod-b_1", "time": None}, "The leader is <code>pod-b_1</code>"),
-        ({"leads": False, "leader": "", "time": None}, "does not know who holds the Lease"),
+        ({"leads": False, "leader": "", "time": None}, "If that lasts, its log says why."),
         ({"records": ()}, "The configuration has no recommendations: add entries"),
     ],
 )
