@@ -98,6 +98,33 @@ def test_the_pods_that_ended_first_are_dropped_if_a_day_has_too_many(monkeypatch
     assert {pod.pod for pod in usage.peaks} == {"web-1", "job-4"}
 
 
+def test_the_largest_peak_of_a_day_counts_until_it_ends() -> None:
+    usage = KnownUsage.empty(3)
+    for number, peak in enumerate((GIBIBYTE, *[0.3 * GIBIBYTE] * 3), start=1):
+        usage.add(replace(part(number * PART, peak=peak), kills=frozenset()))
+    assert memory_target(usage) >= GIBIBYTE
+
+
+def test_a_container_that_was_killed_is_not_hidden_by_many_that_use_less() -> None:
+    usage, others = KnownUsage.empty(3), [POD._replace(pod=f"other-{number}") for number in range(40)]
+    for number in range(1, 5):
+        now = part(number * PART, peak=None)
+        now.cpu.rows = ContainerRows((WEB,), {POD: 0, **dict.fromkeys(others, 0)})
+        usage.add(replace(now, peaks={POD: GIBIBYTE, **dict.fromkeys(others, 0.3 * GIBIBYTE)}))
+    assert memory_target(usage) >= 1.2 * GIBIBYTE
+
+
+def test_a_container_that_a_workload_no_longer_has_is_not_sized() -> None:
+    usage = KnownUsage.empty(3)
+    for number, name in enumerate(("old", "web", "web"), start=1):
+        renamed, pod = WEB._replace(container=name), POD._replace(container=name)
+        now = part(number * PART, peak=None)
+        now.cpu.rows = ContainerRows((renamed,), {pod: 0})
+        usage.add(replace(now, peaks={pod: GIBIBYTE}, kills=frozenset(), running=frozenset({pod})))
+    found = usage.sizes(SizingOptions(SizeSettings(has_interval=False)))
+    assert [record.container for record in found] == ["web"]
+
+
 def usage_of_days(peaks: tuple[float | None, ...], *, last: float = DAY) -> SizeRecord:
     """Return the size of a container with CPU on each day, and memory on the days with a peak; `last` ends the last."""
     usage = KnownUsage.empty(9)
