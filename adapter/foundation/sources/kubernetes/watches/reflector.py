@@ -11,7 +11,8 @@ was silent for too long, the current version is read first; if it is older than 
 again.
 
 A proxy may cut each watch at once, or keep its events back. So the objects are also listed after watches that were
-opened and broke off without any event, not even a bookmark.
+opened and broke off without any event, not even a bookmark. Another proxy cuts only watches that are quiet: after
+watches that were open for a while, the objects are listed less often than that.
 
 While the server cannot be reached, the store keeps its objects: `synced` remains true, and a metric shows when the
 server was last heard. The same holds for a short time if the server refuses the kind: kube-apiserver answers 403 to
@@ -60,6 +61,8 @@ _FAILURES_OF_AN_OUTAGE = 3
 """Attempts in a row that did not reach the server; fewer may come from one of several servers behind an address."""
 _FRUITLESS_OF_A_PROXY = 2
 """Watches in a row that broke off without an event; fewer may be due to a server that ended just then."""
+_UNHEARD_SECONDS = 120.0
+"""How long changes may go unseen if watches stay open, but bring no event: a list of many objects is expensive."""
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -100,9 +103,11 @@ class Reflector(Generic[T]):
         """Whether the objects have been listed since a watch was last opened."""
         self._fruitless = 0
         """How many watches in a row have been opened and have not brought an event; the current one is counted."""
-        self._logged: type[KubernetesError] | None = None
-        """The failure in the log that has not ended since."""
+        self._logged: tuple[type[KubernetesError], bool] | None = None
+        """The failure in the log that has not ended since, and whether a watch was open when it came."""
         self._stood_since: float | None = None
+        self._opened_at = self._listed_at = -math.inf
+        """When the last watch was opened, and when the last list was stored."""
         self.failure: KubernetesError | None = None
         """Why the last list or watch failed; None if it succeeded."""
         self._unreached = 0
@@ -166,7 +171,9 @@ class Reflector(Generic[T]):
         """Return whether a watch may not resume from the version. Raises KubernetesError."""
         if not self._settings.resumes or self._list.due_seconds == 0:
             return True
-        if self._fruitless >= _FRUITLESS_OF_A_PROXY and not self._listed_since_watch:
+        if self._may_lack_changes():
+            # One attempt for each watch that was opened: the next one may bring events where a list is refused.
+            self._listed_since_watch = True
             return True
         if not self._was_away:
             return False
@@ -177,6 +184,14 @@ class Reflector(Generic[T]):
         message = "%s: the server is at version %s, before %s, as after a restore from a backup: listing again"
         logger.warning(message, self.resource.qualified, newest, version)
         return True
+
+    def _may_lack_changes(self) -> bool:
+        """Return whether the last watches brought no event, so that only a list shows what has changed."""
+        if self._fruitless < _FRUITLESS_OF_A_PROXY or self._listed_since_watch:
+            return False
+        now = self._settings.clock()
+        was_short = now - self._opened_at < self._settings.healthy_seconds
+        return was_short or now - self._listed_at >= _UNHEARD_SECONDS
 
     def _note_failure(self, error: KubernetesError, backoff: Backoff) -> float:
         """Record the failure, decide whether to list again, and return how many seconds to wait."""
@@ -191,9 +206,10 @@ class Reflector(Generic[T]):
         # A server that shuts down answers 429, and may be another one at the next attempt.
         self._was_away = True
         self._settings.telemetry.count_failure(self.resource.qualified, type(error).__name__)
-        level = logging.DEBUG
-        if type(error) is not self._logged and not isinstance(error, ExpiredError):
-            level, self._logged = logging.WARNING, type(error)
+        # A server that is away is news, although watches of a quiet kind broke off before.
+        level, cause = logging.DEBUG, (type(error), self._stood_since is not None)
+        if cause != self._logged and not isinstance(error, ExpiredError):
+            level, self._logged = logging.WARNING, cause
         if isinstance(error, (ForbiddenError, NotFoundError)):
             self._refused = (error, self._refused[1] if self._refused else self._settings.clock())
         self.failure = error
@@ -238,6 +254,7 @@ class Reflector(Generic[T]):
         is_repeated = self._listed_since_watch or self._fruitless >= _FRUITLESS_OF_A_PROXY
         level = logging.DEBUG if is_repeated else logging.INFO
         self._listed_since_watch = True
+        self._listed_at = self._settings.clock()
         self.synced = True
         self.tried.set()
         self._settings.telemetry.set_synced(self.resource.qualified, synced=True)
@@ -248,7 +265,7 @@ class Reflector(Generic[T]):
         return 0.0 if self._stood_since is None else self._settings.clock() - self._stood_since
 
     def _opened_watch(self) -> None:
-        self._stood_since = self._settings.clock()
+        self._stood_since = self._opened_at = self._settings.clock()
         self._listed_since_watch = False
         self._reader.note_heard()
         self._refused = None

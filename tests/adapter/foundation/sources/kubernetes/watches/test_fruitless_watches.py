@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,3 +56,29 @@ def test_objects_are_listed_once_after_fruitless_watches_although_the_next_ones_
     # After all other failures, only the current version was read.
     limits = [asked.query["limit"] for asked in server.asked("list", "pods")]
     assert limits == ["2", "1", "2", "1", "1", "1", "1"]
+
+
+def test_a_watch_is_opened_after_fruitless_ones_although_the_list_is_refused(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    server.faults += [Fault("watch", "cut", times=2), Fault("list", "status", code=429, skip=2)]
+    start()
+    until(lambda: server.watching("pods"))
+    # The second list is refused; then the current version is read.
+    assert [asked.query["limit"] for asked in server.asked("list", "pods")] == ["2", "1", "2", "1"]
+
+
+def test_quiet_watches_that_are_cut_after_a_while_are_mostly_resumed(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    later = 0.0
+    server.faults.append(Fault("watch", "cut", times=ALWAYS))
+    start(dataclasses.replace(SETTINGS, healthy_seconds=0.0, clock=lambda: time.monotonic() + later))
+
+    def lists() -> int:
+        return [asked.query["limit"] for asked in server.asked("list", "pods")].count("2")
+
+    until(lambda: len(server.asked("watch", "pods")) >= 6)
+    assert lists() == 1
+    later = 120.0
+    until(lambda: lists() == 2)

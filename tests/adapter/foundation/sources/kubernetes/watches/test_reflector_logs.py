@@ -63,6 +63,18 @@ def test_watches_that_are_opened_and_cut_at_once_are_one_failure_until_one_bring
     assert [message.partition(": GET")[0] for message in of_watches(caplog)] == [LISTED, CUT, OPEN, CUT, OPEN]
 
 
+def test_a_server_that_is_away_is_logged_although_quiet_watches_were_cut_before(
+    server: FakeApiServer, start: Callable[..., MetadataReflector], caplog: pytest.LogCaptureFixture
+) -> None:
+    server.faults += [Fault("watch", "cut", times=3), Fault("watch", "silence")]
+    start()
+    until(lambda: len(server.asked("watch", "pods")) == 4)
+    before = [message.partition(": GET")[0] for message in of_watches(caplog)]
+    server.stop()
+    until(lambda: len(of_watches(caplog)) > len(before))
+    assert before == [CUT, CUT], "at the first watch, and once more after the second one was opened"
+
+
 def test_a_version_that_expires_again_and_again_is_no_failure_that_ends(
     server: FakeApiServer, start: Callable[..., MetadataReflector], caplog: pytest.LogCaptureFixture
 ) -> None:
