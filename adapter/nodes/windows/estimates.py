@@ -35,8 +35,8 @@ class ResourceHistory:
     bad_since: Floats
     """Unix seconds of the refresh since which none of a node's windows could be served; NaN if one can be served."""
     measured_per_requested: Floats
-    """Measured average divided by the requests, of the last refresh that had both (requests of at least
-    `MIN_REQUESTED_RATIO`); NaN if there was none."""
+    """Measured average divided by the requests, of the last refresh that had both; infinity if the requests were below
+    `MIN_REQUESTED_RATIO`, and NaN if there was none."""
     spread: Floats
     """The statistics of the last refresh in which the node was measured, of shape (windows, stats, nodes): the average
     and the standard deviation, and how far the 95th percentile and the maximum were above the average. NaN if there was
@@ -110,16 +110,19 @@ def _for_nodes(history: ResourceHistory | None, rows: NDArray[np.intp]) -> Resou
 
 def _history(before: ResourceHistory, load: ResourceLoad, requested: Floats, now: float) -> ResourceHistory:
     measured = is_measured(load)
-    has_both = measured & (requested >= MIN_REQUESTED_RATIO)
-    average = load.stats[_FIRST_WINDOW, AVG]
     spread = load.stats.copy()
     spread[:, _TAILS] -= load.stats[:, [AVG]]
+    spread = np.where(measured, spread, before.spread)
+    # The requests of a node that was measured before they were known are those that are known first.
+    is_first = ~np.isnan(spread[_FIRST_WINDOW, AVG]) & np.isnan(before.measured_per_requested)
+    ratio = np.full_like(requested, np.inf)
+    np.divide(spread[_FIRST_WINDOW, AVG], requested, out=ratio, where=~(requested < MIN_REQUESTED_RATIO))
     return ResourceHistory(
         bad_since=np.where(measured, np.nan, np.fmin(before.bad_since, now)),
         measured_per_requested=np.where(
-            has_both, average / np.where(has_both, requested, np.nan), before.measured_per_requested
+            (measured | is_first) & ~np.isnan(requested), ratio, before.measured_per_requested
         ),
-        spread=np.where(measured, spread, before.spread),
+        spread=spread,
     )
 
 
@@ -132,10 +135,10 @@ def with_estimates(
     the hottest node must not be taken for one of the middle. Any other node has them after five minutes.
 
     The average is the requests of the node's pods, times the ratio of usage to requests when both were last known,
-    bounded to 0..1. For a node without a known ratio, it is the median of all nodes, and the node's last average is
-    added. The standard deviation is the last one of the node, or else the median; the 95th percentile and the maximum
-    are as far above the average as before. A node whose requests are unknown gets no estimate. `bad_since` is the value
-    after this refresh.
+    bounded to 0..1. For a node without a known ratio, it is the median of all nodes. If next to nothing was requested
+    of the node when it was last measured, it is the median, too, and the node's last average is added. The standard
+    deviation is the last one of the node, or else the median; the 95th percentile and the maximum are as far above the
+    average as before. A node whose requests are unknown gets no estimate. `bad_since` is the value after this refresh.
     """
     rows = rows_of(snapshot.nodes, bad_since.nodes)
     resources = {
@@ -150,10 +153,9 @@ def with_estimates(
 
 
 def _estimate_load(load: ResourceLoad, history: ResourceHistory, requested: Floats, now: float) -> ResourceLoad:
-    own_factors, last_average = history.measured_per_requested, history.spread[_FIRST_WINDOW, AVG]
-    average = requested * _or_median(own_factors)
-    # Without a ratio of its own, next to nothing was requested of the node when it was last measured.
-    is_added = np.isnan(own_factors) & ~np.isnan(last_average) & ~np.isnan(requested)
+    last_average, is_added = history.spread[_FIRST_WINDOW, AVG], np.isinf(history.measured_per_requested)
+    average = requested * _or_median(np.where(is_added, np.nan, history.measured_per_requested))
+    is_added &= ~np.isnan(requested)
     average = np.clip(np.where(is_added, last_average + np.nan_to_num(average), average), 0.0, 1.0)
     is_due = ~np.isnan(last_average) | (history.bad_since <= now - _BAD_LONG_ENOUGH_SECONDS)
     wanted = is_due & ~is_measured(load) & ~np.isnan(average)

@@ -97,6 +97,28 @@ def test_very_small_requests_give_no_ratio_of_usage_to_requests(requested: float
     assert found.stats[0, AVG, 0] == pytest.approx(expected)
 
 
+def test_a_ratio_from_before_the_requests_became_very_small_no_longer_counts() -> None:
+    """Pods that request much were drained from a node that is still hot: its requests no longer show its usage."""
+    loads = {"a": 0.85, "b": 0.4, "c": 0.4}
+    state = BadSince().after_refresh(snapshot_of(loads), HALF)
+    small, bad = requests(0.005, 0.5, 0.5), snapshot_of({"b": 0.4, "c": 0.4}, END + 30)
+    state = state.after_refresh(snapshot_of(loads, END + 15), small).after_refresh(bad, small)
+    found = with_estimates(bad, state, small).resources[CPU]
+    assert found.stats[0, AVG, 0] == pytest.approx(0.85 + 0.005 * 0.8)
+
+
+@pytest.mark.parametrize(("first", "expected"), [(0.5, 0.3 / 0.5 * 0.7), (0.005, 0.3 + 0.7 * 0.8)])
+def test_requests_that_are_first_known_after_the_metrics_were_lost_are_not_counted_twice(
+    first: float, expected: float
+) -> None:
+    """The samples of the state file are read before the pods are listed."""
+    state = BadSince().after_refresh(snapshot_of({"a": 0.3, "b": 0.4, "c": 0.4}), requests(NAN, NAN, NAN))
+    bad = snapshot_of({"b": 0.4, "c": 0.4}, END + 15)
+    state = state.after_refresh(bad, requests(first, 0.5, 0.5)).after_refresh(bad, requests(0.7, 0.5, 0.5))
+    found = with_estimates(bad, state, requests(0.7, 0.5, 0.5)).resources[CPU]
+    assert found.stats[0, AVG, 0] == pytest.approx(expected)
+
+
 def test_an_estimate_is_never_above_1() -> None:
     state = bad_for_long({"a": 0.85, "b": 0.5, "c": 0.5})
     found = with_estimates(snapshot_of({"b": 0.5}, END + 600), state, requests(2.0, 0.5, 0.5)).resources[CPU]
