@@ -34,3 +34,5 @@ class RefreshResult:
     """The former and the new source of the nodes that moved between sources in this refresh."""
     without_series: frozenset[LoadResource] = frozenset()
     """Resources that were not requested, since Prometheus has no series of them and there are no samples."""
+    is_answered: bool = True
+    """Whether a query for samples was answered, even in part; as in the last refresh if this one sent none."""

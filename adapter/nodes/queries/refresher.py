@@ -98,6 +98,7 @@ class SampleRefresher:
         self._progress: dict[LoadResource, ResourceProgress] = {}
         self._turns = QueryTurns()
         self._knew_nodes: bool | None = None
+        self._is_answered = True
         self._absences = NodeAbsences()
         self._mapping = KeptMapping(settings.match)
         self._day, self._week = PastProgress(DAY), PastProgress(WEEK)
@@ -144,6 +145,7 @@ class SampleRefresher:
                 fresh = True
             if problem:
                 failures[resource] = problem
+        self._is_answered = fresh if plan else self._is_answered
         unmapped = mapping.unmapped({resource: p.unmapped for resource, p in self._progress.items()})
         refused = refused_series({resource: p.refused for resource, p in self._progress.items()})
         left_out = long_answer_series({resource: p.left_out for resource, p in self._progress.items()})
@@ -158,6 +160,7 @@ class SampleRefresher:
             frozenset(self._moved),
             self._moves(),
             frozenset(LoadResource).difference(lacking),
+            self._is_answered,
         )
 
     def fill_day(self, now: float, day: LoadDay, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> PastAnswer:

@@ -196,10 +196,8 @@ class SnapshotKeeper:
         self._reports.basis(self._published.snapshot.basis)
         if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(machines.with_records(result.samples))
-        # Where each resource has failed, which is logged, a query for the past would fail, too.
-        is_answered = not failures or not failures.keys() >= result.samples.grids.keys()
         # This comes after everything that a reader waits for.
-        past.fill(refresher, result, machines, needs_week=needs_week, is_answered=is_answered)
+        past.fill(refresher, result, machines, needs_week=needs_week, is_answered=result.is_answered)
 
     def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts, generation: int) -> None:
         """Assemble everything from the samples, and publish it as a whole, unless the queries have changed since.

@@ -47,6 +47,16 @@ def test_a_prometheus_that_hangs_is_the_same_failure_for_all_resources() -> None
     assert refresher.refresh(START, None, None).failures == dict.fromkeys(LoadResource, "no answer")
 
 
+def test_a_partial_answer_is_one_and_a_refresh_without_a_query_changes_nothing() -> None:
+    """While nothing is answered, the past is not asked for; short refreshes leave their only query for it at times."""
+    prometheus, found = Scripted(), []
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=5.0)
+    prometheus.warnings = ["a store is away"]
+    for number, (prometheus.mode, kept) in enumerate((("steady", 0), ("hangs", 1), ("hangs", 0), ("steady", 1))):
+        found.append(refresher.refresh(START + number * 5, None, None, kept_queries=kept).is_answered)
+    assert found == [True, True, False, False]
+
+
 @pytest.mark.parametrize("seconds", [5.0, 15.0, 20.0])
 def test_the_older_half_of_the_windows_is_queried_soon_after_a_query_was_too_slow(seconds: float) -> None:
     """Short refreshes send fewer queries than there are resources, and each resource always has newest steps to ask."""

@@ -275,10 +275,11 @@ def test_the_past_is_not_queried_while_prometheus_answers_nothing(script: Script
     grids = {
         resource: replace(steady(0.2, 0.4).grids[CPU], resource=resource) for resource in (CPU, LoadResource.MEMORY)
     }
-    for failing in ((), (CPU,), (CPU, LoadResource.MEMORY)):
-        script.result = RefreshResult(SampleSet(grids), failures=dict.fromkeys(failing, "it hangs"))
+    for is_answered in (True, False):
+        failures = dict.fromkeys(grids, "it hangs")
+        script.result = RefreshResult(SampleSet(grids), failures=failures, is_answered=is_answered)
         keeper.refresh()
-    assert script.needed == [False, False]
+    assert script.needed == [False]
 
 
 def test_hot_nodes_are_exposed_as_metrics(script: Script) -> None:
