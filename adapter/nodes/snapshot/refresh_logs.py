@@ -146,12 +146,14 @@ class RefreshReports:
         resource that has had newer samples meanwhile fails for a reason of its own.
         """
         new: dict[_Outage, list[LoadResource]] = {}
+        # Causes that only swap their resources are not news, so what was known before this refresh stays until its end.
+        before = (*self._outages.values(), *self._ended.values())
         for resource, why in result.failures.items():
             cause = _NUMBER.sub("", why)
             self._ended.pop(resource, None)
             if resource in self._outages and self._outages[resource].cause == cause:
                 continue
-            known = [one for one in (*self._outages.values(), *new) if one.cause == cause]
+            known = [one for one in (*before, *new) if one.cause == cause]
             outage = next((one for one in known if self._ends[resource] <= one.ends[resource]), None)
             if outage is None:
                 outage = _Outage(cause, self._ends)

@@ -115,6 +115,19 @@ def test_resources_with_the_same_cause_share_a_line_and_another_cause_has_its_ow
     ]
 
 
+def test_causes_that_swap_their_resources_again_and_again_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Where some of a Prometheus's connections are refused and others hang, each resource meets either in turn."""
+    reports = RefreshReports()
+    causes = ["no answer in 15 s", "connection refused"]
+    for _ in range(6):
+        reports.failures(RefreshResult(SampleSet({}), failures=dict(zip((CPU, MEMORY), causes, strict=True))))
+        causes.reverse()
+    assert caplog.messages == [
+        "the newest samples of cpu are missing: no answer in 15 s",
+        "the newest samples of memory are missing: connection refused",
+    ]
+
+
 def test_resources_that_are_available_again_at_the_same_time_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
     reports = RefreshReports()
     reports.failures(RefreshResult(samples_until(900), failures={CPU: "refused", MEMORY: "refused"}))
