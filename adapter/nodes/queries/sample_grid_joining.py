@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from adapter.nodes.names.mapping import SeriesMapper
     from adapter.nodes.queries.answer_rows import AnswerRows
     from adapter.nodes.queries.query_steps import QueryPiece
+
+_LONGEST_LATE_SECONDS: Final = 300.0
+"""A node that had no samples for longer is not late. Where some of thousands of nodes come and go, the samples of all
+nodes for a quarter of an hour would be asked for again and again."""
 
 
 def grids_to_join(
@@ -90,11 +94,12 @@ def first_late_step(older: SampleGrid, newer: SampleGrid, asked_from: int) -> fl
     """Return the first step (Unix seconds) at which a node may have samples that came after it was asked for.
 
     Infinity if there is none. It is a node that has newer samples than in `older`, and had none that reach the first
-    step of the last query: its remote write is behind the others, or its exporter was away.
+    step of the last query: its remote write is behind the others, or its exporter was away for a few minutes.
     """
     before = regrid(older, newer.nodes)
     held_until = before.newest + repeated_seconds(before.scrape_seconds, before.step_seconds)
     is_late = (newer.newest > before.newest) & (held_until < asked_from)
+    is_late &= before.newest >= asked_from - _LONGEST_LATE_SECONDS
     return float(np.min(before.newest[is_late], initial=np.inf))
 
 

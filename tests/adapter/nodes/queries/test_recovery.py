@@ -141,6 +141,21 @@ def test_what_one_node_lacked_is_queried_once_more_when_it_has_newer_samples(*, 
     assert [number for number in range(1, 12) if asked[number] > asked[1]] == [8]
 
 
+@pytest.mark.parametrize(("seconds", "again"), [(300, [12]), (420, [])])
+def test_what_one_node_lacked_for_long_is_not_queried_again(seconds: int, again: list[int]) -> None:
+    """Where some of many nodes come and go, all samples of all nodes would be queried all the time."""
+    prometheus = Scripted()
+    prometheus.loads = {"a": 0.5, "b": 0.4}
+    prometheus.lost = {"b": range(int(START) + 30, int(START) + 30 + seconds)}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, asked = None, []
+    for number in range(20):
+        before = prometheus.steps
+        samples = refresher.refresh(START + number * INTERVAL, samples, None).samples
+        asked.append(prometheus.steps - before)
+    assert [number for number in range(1, 20) if asked[number] > asked[1]] == again
+
+
 @pytest.mark.parametrize("first", [0, 300], ids=["asked as it passes", "asked at once"])
 def test_rates_that_outlast_failed_scrapes_are_no_samples(first: int) -> None:
     """If another exporter is scraped rarely, rates are over minutes, and last as long after the last sample."""
