@@ -92,7 +92,7 @@ def objects_for_one_run(settings: ObjectSettings) -> Iterator[ObjectSource]:
         threading.Thread(target=run, args=(stop,), name=name, daemon=True).start()
 
     try:
-        yield _cluster_objects(settings, start, WatchSettings())
+        yield _cluster_objects(settings, start, WatchSettings(retries_first_list=True))
     finally:
         stop.set()
 

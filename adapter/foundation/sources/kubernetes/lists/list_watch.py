@@ -138,6 +138,9 @@ class WatchSettings:
     """How long cached objects are still served while a server, which may just be starting, refuses the kind."""
     refused_wait_seconds: float = 0.0
     """Shortest time before a kind that the server refuses is requested again."""
+    retries_first_list: bool = False
+    """Whether those who wait for the first list wait for its success, unless the server refuses the kind; otherwise,
+    they wait for its first failure at most."""
     resumes: bool = True
     """Whether a new watch continues from the last version; otherwise, each watch begins with a list."""
     pace: Pace = UNPACED

@@ -118,7 +118,10 @@ class ClusterObjects:
         return watched is not None and watched.reflector.synced
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:
-        """Wait until the first list of the kind is complete or has failed, for at most this many seconds."""
+        """Wait until the first list of the kind is complete or has failed, for at most this many seconds.
+
+        With `retries_first_list`, only a refusal counts as a failure.
+        """
         watched = self._watched.get(resource.qualified)
         if watched is not None:
             watched.reflector.tried.wait(seconds)

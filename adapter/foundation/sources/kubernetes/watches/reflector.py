@@ -114,7 +114,7 @@ class Reflector(Generic[T]):
         """How many attempts in a row have not reached the server."""
         self._refused: tuple[ForbiddenError | NotFoundError, float] | None = None
         self.tried = threading.Event()
-        """Set once the first list is in the store, or has failed."""
+        """Set once the first list is in the store, or has failed and is not waited for any more."""
         settings.telemetry.set_synced(self.resource.qualified, synced=False)
 
     @property
@@ -213,7 +213,8 @@ class Reflector(Generic[T]):
         if isinstance(error, (ForbiddenError, NotFoundError)):
             self._refused = (error, self._refused[1] if self._refused else self._settings.clock())
         self.failure = error
-        self.tried.set()
+        if is_refusal or not self._settings.retries_first_list:
+            self.tried.set()
         if self._on_failure is not None and not isinstance(error, ExpiredError):
             self._on_failure(error)
         logger.log(level, "watch of %s failed, will retry: %s", self.resource.qualified, error)

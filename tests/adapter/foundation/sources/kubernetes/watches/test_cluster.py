@@ -8,6 +8,8 @@ import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.options.clients import ObjectSettings, objects_for_one_run
+from adapter.foundation.options.cluster import ClusterSettings
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.foundation.sources.kubernetes.watches.cluster import PODS, ClusterObjects
 from adapter.foundation.sources.objects import (
@@ -23,6 +25,7 @@ from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
     from threading import Event
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
@@ -46,7 +49,7 @@ def settings(refused_seconds: float) -> WatchSettings:
     )
 
 
-def failure_of(cluster: ClusterObjects, resource: Resource) -> ObjectsError | None:
+def failure_of(cluster: ObjectSource, resource: Resource) -> ObjectsError | None:
     try:
         cluster.names(resource, None, EVERYTHING)
     except ObjectsError as error:
@@ -102,6 +105,28 @@ def test_a_first_list_that_fails_is_not_waited_for(server: FakeApiServer, cluste
     failure_of(cluster, SERVICES)
     cluster.await_first_list(SERVICES, 3600)
     assert "500" in str(failure_of(cluster, SERVICES))
+
+
+def test_a_command_waits_until_the_first_list_succeeds(server: FakeApiServer, tmp_path: Path) -> None:
+    server.put("services", "shop", "front")
+    server.faults.append(Fault("list", "status", code=429, times=1000))
+    kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")
+    with objects_for_one_run(ObjectSettings(files=None, cluster=ClusterSettings(kubeconfig, None))) as cluster:
+        assert isinstance(failure_of(cluster, SERVICES), ObjectsNotSyncedError)
+        until(lambda: len(server.asked("list", "services")) >= 2)
+        server.faults.clear()
+        cluster.await_first_list(SERVICES, 20)
+        assert cluster.names(SERVICES, "shop", EVERYTHING) == ("front",)
+
+
+def test_a_command_does_not_wait_for_a_list_that_is_refused(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    cluster = ClusterObjects(client, tasks.start, replace(settings(refused_seconds=0.1), retries_first_list=True))
+    server.faults.append(Fault("list", "status", code=403, times=1000))
+    failure_of(cluster, SERVICES)
+    cluster.await_first_list(SERVICES, 3600)
+    assert "403" in str(failure_of(cluster, SERVICES))
 
 
 def test_a_request_for_namespaces_starts_a_watch(server: FakeApiServer, cluster: ClusterObjects) -> None:
