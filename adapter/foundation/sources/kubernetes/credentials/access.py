@@ -25,7 +25,7 @@ from adapter.foundation.sources.kubernetes.credentials.environment_proxies impor
 )
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import (
     plain_access,
-    require_end,
+    require_quick,
     service_account_access,
     without_empty,
 )
@@ -92,7 +92,7 @@ def _load_kubeconfig(path: str, context: str | None, configuration: Configuratio
 
     for file in map(home_path, filter(None, path.split(os.pathsep))):
         with suppress(FileNotFoundError):
-            require_end(file)
+            require_quick(file)
     merged = KubeConfigMerger(path).config  # type: ignore[no-untyped-call]  # the package's loaders have no types
     if merged is None:
         raise ConfigException("there is no such file")

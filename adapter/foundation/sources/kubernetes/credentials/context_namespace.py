@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.credentials.access import kubeconfig_path, pod_namespace
-from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import require_end
+from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import content_of, require_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,14 +36,12 @@ def context_namespace(kubeconfig: str | None, context: str | None) -> str:
 
 
 def _contents(paths: str) -> Iterator[dict[str, Any]]:
-    import yaml  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
-
     for path in filter(None, paths.split(os.pathsep)):
         file = home_path(path)
         try:
             require_end(file)
-            content = yaml.safe_load(file.read_text())
-        except (OSError, ValueError, yaml.YAMLError, RecursionError):
+            content = content_of(file.read_text())
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(content, dict):
             yield content

@@ -208,22 +208,47 @@ def _text(value: object) -> str:
 def _read(file: Path, files: _Files) -> object:
     if os.pathsep in str(file):
         raise _OtherError
-    text = files.text(file)
+    return content_of(files.text(file))
+
+
+def content_of(text: str) -> object:
+    """Return what a kubeconfig contains; raises ValueError, or RecursionError if its levels are too many."""
     if text.startswith("{"):
         with suppress(ValueError):
             return json.loads(text)
     import yaml  # noqa: PLC0415 - stays unloaded where no kubeconfig is read, or one in JSON
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        depth = 0
-        for event in yaml.parse(text, Loader=loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                raise _OtherError
-        return yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
+        _require_shallow(text)
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
     except yaml.YAMLError as error:
-        raise _OtherError from error
+        raise ValueError("not YAML") from error
+
+
+def require_quick(path: Path) -> None:
+    """Raise OSError as `require_end` does, and RecursionError for a file with more levels than are read quickly.
+
+    The package reads with the Python of PyYAML, whose time grows with the square of the levels. What cannot be read at
+    all is left to it.
+    """
+    require_end(path)
+    # What is open already may be readable only once.
+    if not _is_open(path):
+        import yaml  # noqa: PLC0415 - likewise
+
+        with suppress(ValueError, yaml.YAMLError):
+            _require_shallow(path.read_text())
+
+
+def _require_shallow(text: str) -> None:
+    """Raise RecursionError for YAML with too many levels, without reading beyond them."""
+    import yaml  # noqa: PLC0415 - likewise
+
+    depth = 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise RecursionError(f"more than {_DEEPEST} levels")
 
 
 def service_account_access(folder: str | Path, environ: Mapping[str, str]) -> PlainAccess | None:

@@ -115,9 +115,17 @@ def test_a_link_to_itself_is_left_to_the_package(tmp_path: Path) -> None:
     assert plain_access(str(link), None) is None
 
 
-def test_a_kubeconfig_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", "clusters: "])
+@pytest.mark.parametrize("bracket", ["[", "{"])
+def test_a_kubeconfig_that_is_nested_without_end_is_refused_before_it_is_read_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, bracket: str
+) -> None:
+    def refuse(_: object) -> NoReturn:
+        raise AssertionError
+
+    monkeypatch.setattr(yaml, "safe_load", refuse)
     path = tmp_path / "config"
-    path.write_text(f"clusters: {'[' * 60_000}")
+    path.write_text(before + bracket * 60_000)
     with pytest.raises(ConfigurationError, match="not in the expected form"):
         KubernetesClient(from_kubeconfig(str(path)))
     assert context_namespace(str(path), None) == "default"
