@@ -114,7 +114,7 @@ class QueryValues:
         """Return the time between the newest sample of a query, at `newest`, and the one before it; None if unknown."""
         # The first sample of a series has none before it.
         asked = replace(times_query(query), needed=0)
-        times = self._times(asked, (Sample({}, 0.0, newest),), newest - _MILLISECOND)
+        times = self._times(asked, (Sample({}, 0.0, newest),), newest - _MILLISECOND, is_logged=False)
         return None if isinstance(times, Unknown) else newest - times[0]
 
     def whole_value(
@@ -129,27 +129,30 @@ class QueryValues:
         counts = series_query(query, seconds)
         if not counts:
             return found
-        answer = self._query_samples(counts, None, COUNT_SECONDS + min(took_seconds, self._timeout_seconds))
+        limit = COUNT_SECONDS + min(took_seconds, self._timeout_seconds)
+        answer = self._query_samples(counts, None, limit, is_logged=False)
         value = whole_value(answer.value) if isinstance(answer, Observed) else None
         return None if value is None else replace(found, value=value)
 
-    def _times(self, asked: TimesQuery, samples: Sequence[Sample], at: float) -> list[float] | Unknown:
+    def _times(
+        self, asked: TimesQuery, samples: Sequence[Sample], at: float, *, is_logged: bool = True
+    ) -> list[float] | Unknown:
         """Return the time of each sample's data."""
         rows: tuple[Sample, ...] = ()
         for query in (asked.text, asked.search):
             if query and (query == asked.text or must_search(asked, rows)):
-                found = self._query_samples(query, at)
+                found = self._query_samples(query, at, is_logged=is_logged)
                 if isinstance(found, Unknown):
                     return replace(found, reason=f"the age of its samples cannot be asked: {found.reason}")
                 rows += found.value
         return times_of(asked, samples, rows, at)
 
     def _query_samples(
-        self, query: str, at: float | None, seconds: float | None = None
+        self, query: str, at: float | None, seconds: float | None = None, *, is_logged: bool = True
     ) -> Observed[tuple[Sample, ...]] | Unknown:
         """Return the samples of an answer; `at` is the time for which the query is evaluated, None for now.
 
-        `seconds` is the time limit; None means the usual one.
+        `seconds` is the time limit; None means the usual one. A look-up whose caller can do without it is not logged.
         """
         client = self._client
         if client is None:
@@ -158,22 +161,25 @@ class QueryValues:
             answer = client.instant(query, timeout_seconds=seconds or self._timeout_seconds, at=at)
             samples = tuple(sample for batch in answer.batches(self._pace) for sample in batch)
         except PrometheusError as error:
-            reason = self._reason(query, f"{self._called} has no value: ", str(error), public_text(error))
+            problem, public = f"{self._called} has no value: ", public_text(error)
+            reason = self._reason(query, problem, str(error), public, is_logged=is_logged)
             return Unknown(reason, is_refused=isinstance(error, QueryRefusedError))
         if answer.warnings:
             warning = answer.warnings[0][:_SHOWN_WARNING_CHARACTERS]
             partial = f"{self._called} answered {query} with a warning, so the value may be partial: "
-            return Unknown(self._reason(query, partial, warning, without_series(warning)))
+            return Unknown(self._reason(query, partial, warning, without_series(warning), is_logged=is_logged))
         self._states.recovered(query, f"{self._called} answers again", query=query)
         if answer.histograms_skipped:
             fix = "write an expression that has numbers, such as histogram_count(…)"
             return Unknown(f"{query} has a histogram: {fix}")
         return Observed(samples, answer.evaluated_at)
 
-    def _reason(self, query: str, problem: str, detail: str, public_detail: str | None) -> str:
+    def _reason(self, query: str, problem: str, detail: str, public_detail: str | None, *, is_logged: bool) -> str:
         """Return why a query has no value; tenants may read all of the detail if there is no `public_detail`."""
         if not self._is_public or public_detail in {None, detail}:
             return problem + detail
-        # Details can differ each time, such as in the store that they name.
-        self._states.failed(query, f"{problem}{public_detail}", level=logging.WARNING, error=detail)
-        return f"{problem}{public_detail}"
+        message = f"{problem}{public_detail}"
+        if is_logged:
+            # Details can differ each time, such as in the store that they name.
+            self._states.failed(query, message, level=logging.WARNING, error=detail)
+        return message
