@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.logs import MOST_REASONS, fields, without_numbers
 from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import by_name, summary_of
 from recommender.decisions.texts.record_texts import log_fields
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _WITHOUT_VALUE: Final = frozenset({Status.ERROR, Status.STALE})
-_NUMBER: Final = re.compile(r"[0-9][0-9.]*")
-"""A number in a message. Messages that differ only in numbers state the same reason."""
-_MOST_REASONS: Final = 10
-"""The largest number of reasons that are logged until the facts change."""
 
 
 @dataclass(slots=True)
@@ -49,7 +44,7 @@ class RecommendationLog:
                 facts = _worth_a_line(record) if logged is None else (record.status, _refusals(record), *logged.facts)
                 about = log_fields(record, {} if logged is None else logged.fields)
                 is_fault = bool(_refusals(record)) or (logged is None and bool(_note_of(record)))
-                reason = "" if record.status is Status.OK else _NUMBER.sub("", record.message)
+                reason = "" if record.status is Status.OK else without_numbers(record.message)
                 self._log_change(record.name, facts, record.status, about, is_fault=is_fault, reason=reason)
         for name, group in by_name(record for record in records if record.each is not None).items():
             # Nobody would read lines for thousands of targets, so there is one for all of them when their problems
@@ -74,7 +69,7 @@ class RecommendationLog:
         last = self._last.get(key)
         if last is None or last.facts != facts:
             self._last[key] = _LoggedState(facts, {reason})
-        elif reason in last.reasons or len(last.reasons) >= _MOST_REASONS:
+        elif reason in last.reasons or len(last.reasons) >= MOST_REASONS:
             return
         else:
             last.reasons.add(reason)
@@ -97,7 +92,7 @@ def _worth_a_line(record: Record) -> tuple[object, ...]:
     Ages, counts and the numbers of a note are left out, since they change with every poll.
     """
     own = tuple(each.recommended_replicas for each in record.targets)
-    return record.status, record.replicas, own, record.binding, _refusals(record), _NUMBER.sub("", _note_of(record))
+    return record.status, record.replicas, own, record.binding, _refusals(record), without_numbers(_note_of(record))
 
 
 def _note_of(record: Record) -> str:

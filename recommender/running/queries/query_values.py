@@ -180,6 +180,5 @@ class QueryValues:
             return problem + detail
         message = f"{problem}{public_detail}"
         if is_logged:
-            # Details can differ each time, such as in the store that they name.
-            self._states.failed(query, message, level=logging.WARNING, error=detail)
+            self._states.failed_because(query, message, detail, level=logging.WARNING, error=detail)
         return message

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
@@ -90,31 +92,70 @@ MOST_CONDITIONS: Final = 20_000
 """Limit of remembered conditions per log: objects that are gone, or whose names are made up, never recover."""
 
 
+MOST_REASONS: Final = 10
+"""The largest number of reasons that are logged for a condition until it ends or its facts change."""
+_NUMBER: Final = re.compile(r"[0-9][0-9.]*")
+
+
+def without_numbers(text: str) -> str:
+    """Return a text without its numbers. Texts that differ in nothing else state the same reason."""
+    return _NUMBER.sub("", text)
+
+
+@dataclass(slots=True)
+class _Condition:
+    logged: str = ""
+    """The message that was logged last."""
+    times: int = 0
+    """How often it occurred."""
+    reasons: set[int] = field(default_factory=set)
+    """The hashes of the reasons that were logged, without numbers."""
+
+
 class StateLog:
     """Logs a condition when it begins, when its message changes, and when it ends. For any number of threads."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._lock = threading.Lock()
-        self._failing: dict[str, tuple[str, int]] = {}
-        """The last logged message of each key, and how often it occurred; keys are ordered by last occurrence."""
+        self._failing: dict[str, _Condition] = {}
+        """The condition of each key, ordered by last occurrence."""
 
     def failed(self, key: str, message: str, *, level: int = logging.ERROR, **values: object) -> None:
         """Log the message unless it was the last one logged for the key."""
         with self._lock:
-            last, times = self._failing.pop(key, ("", 0))
-            self._failing[key] = message, times + 1
-            if len(self._failing) > MOST_CONDITIONS:
-                del self._failing[next(iter(self._failing))]
-        if message != last:
+            condition = self._occurred(key)
+            is_new, condition.logged = message != condition.logged, message
+        if is_new:
             self._log.log(level, "%s", message, extra=fields(**values))
+
+    def failed_because(
+        self, key: str, message: str, reason: str, *, level: int = logging.ERROR, **values: object
+    ) -> None:
+        """Log the message once for each reason since the key's condition began, and for ten reasons at most."""
+        words = hash(without_numbers(reason))
+        with self._lock:
+            reasons = self._occurred(key).reasons
+            is_new = words not in reasons and len(reasons) < MOST_REASONS
+            if is_new:
+                reasons.add(words)
+        if is_new:
+            self._log.log(level, "%s", message, extra=fields(**values))
+
+    def _occurred(self, key: str) -> _Condition:
+        """Return the condition of a key, which has occurred once more. Only for holders of the lock."""
+        condition = self._failing[key] = self._failing.pop(key, _Condition())
+        condition.times += 1
+        if len(self._failing) > MOST_CONDITIONS:
+            del self._failing[next(iter(self._failing))]
+        return condition
 
     def recovered(self, key: str, message: str, **values: object) -> None:
         """Log that the key's condition has ended; do nothing if it never began."""
         with self._lock:
-            _, times = self._failing.pop(key, ("", 0))
-        if times:
-            self._log.info("%s", message, extra=fields(failures=times, **values))
+            condition = self._failing.pop(key, None)
+        if condition is not None:
+            self._log.info("%s", message, extra=fields(failures=condition.times, **values))
 
 
 def _time(record: logging.LogRecord) -> str:
