@@ -20,6 +20,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusTimeoutError,
     PrometheusUnreachableError,
     QueryRefusedError,
+    UnexpectedAnswerError,
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.public_errors import public_text, without_series
@@ -27,6 +28,7 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.foundation.sources.prometheus.transport.failures import answer_failure, transport_failure
 from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer
 from adapter.foundation.sources.prometheus.transport.transport import ConnectFailedError
+from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
 from adapter.metrics.readings.explain.explanation import Question
@@ -225,6 +227,25 @@ def test_what_a_server_says_of_its_failure_is_cut(
     if kind is not PlanKind.WIDE or failure.of_source:
         assert shown in reason
     assert not [word for word in ("bank", "10.0.0.7", "{", '"') if word in reason]
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ({"status": "error-of-bank-store"}, "query up: the answer has an unknown status"),
+        ({"status": "bank", "error": "it is away"}, "query up: the answer has an unknown status: it is away"),
+        ({"status": "error", "error": "it is away"}, "query up: the answer has the status error: it is away"),
+        ({"data": {"resultType": "bank", "result": []}}, "query up: the answer has an unknown resultType"),
+        ({"data": {"resultType": "scalar", "result": [1, "bank"]}}, "query up: the answer cannot be read"),
+    ],
+)
+def test_an_answer_out_of_form_is_not_quoted(answer: dict[str, object], shown: str) -> None:
+    with raw_server(answering(json.dumps({"status": "success", **answer}).encode())) as server:
+        client = PrometheusClient(PrometheusSettings(server.url))
+        with client, pytest.raises(UnexpectedAnswerError) as raised:
+            list(client.instant("up", timeout_seconds=10.0).batches(UNPACED))
+    assert public_text(raised.value) == shown
+    assert "bank" in str(raised.value) or str(raised.value) == shown
 
 
 @pytest.mark.parametrize(

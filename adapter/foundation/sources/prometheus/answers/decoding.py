@@ -173,7 +173,8 @@ def read_instant(
             query, f"the answer is a {kind}: only expressions that give a vector or a scalar have values"
         )
     if kind not in {"vector", "scalar"}:
-        raise UnexpectedAnswerError(query, f"the answer has the unknown resultType {shorten_message(kind)}")
+        cause = f"the answer has the unknown resultType {shorten_message(kind)}"
+        raise UnexpectedAnswerError(query, cause, public_cause="the answer has an unknown resultType")
     warnings, remarks = envelope.annotations
     elements = Elements(query, body, cut, bytes(envelope.data.result), warnings)
     return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements, limits, remarks)

@@ -61,6 +61,8 @@ class SeriesEnvelope(Envelope):
 _LOOKED_AT_BYTES: Final = 256
 """If an answer is not JSON, this many of its bytes are searched for signs of what it is instead."""
 
+_STATUSES: Final = ("success", "error")
+
 E = TypeVar("E", bound=Envelope)
 T = TypeVar("T")
 
@@ -95,9 +97,9 @@ def _fault_of_body(body: bytearray, problem: Exception | None) -> str:
 def refuse_failure(query: str, envelope: Envelope) -> None:
     """Raise UnexpectedAnswerError for an answer with HTTP status 200 that is not a success or also states an error."""
     if envelope.status != "success" or envelope.error:
-        raise UnexpectedAnswerError(
-            query, f"the answer has the status {shorten_message(envelope.status)}", envelope.error
-        )
+        cause = f"the answer has the status {shorten_message(envelope.status)}"
+        public = cause if envelope.status in _STATUSES else "the answer has an unknown status"
+        raise UnexpectedAnswerError(query, cause, envelope.error, public)
 
 
 def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:
@@ -105,4 +107,5 @@ def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:
     try:
         return read(part)
     except (msgspec.DecodeError, ValueError, RecursionError) as e:
-        raise UnexpectedAnswerError(query, f"the answer cannot be read: {shorten_message(str(e))}") from e
+        cause = f"the answer cannot be read: {shorten_message(str(e))}"
+        raise UnexpectedAnswerError(query, cause, public_cause="the answer cannot be read") from e
