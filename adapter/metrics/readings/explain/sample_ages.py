@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.quoting import is_metric_name, label_in_query
 from adapter.foundation.sources.prometheus.errors import PrometheusError
+from adapter.foundation.time.timestamps import is_moment
 from adapter.metrics.readings.explain.explanation import ExplainedValue, Question
 from adapter.metrics.rulebook.templates.matchers import (
     RenderError,
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.explain.explanation_progress import Progress
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric
-
-_NO_MOMENT = 253_402_300_800.0
-"""The year 10000, in Unix seconds: a server other than Prometheus may answer anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class SampleAges:
         newest = {
             "" if label is None else sample.labels.get(label, ""): sample.value
             for sample in samples
-            if 0 <= sample.value < _NO_MOMENT
+            if is_moment(sample.value)
         }
         return cls(second, newest)
 

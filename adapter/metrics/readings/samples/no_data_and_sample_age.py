@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.quantities import milli_of
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
 from adapter.foundation.reports.counts import agreeing, count_of
-from adapter.foundation.time.timestamps import rfc3339
+from adapter.foundation.time.timestamps import is_moment, rfc3339
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import (
     ForeignNamespaceError,
@@ -255,7 +255,7 @@ def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
 def _too_old_reason(who: str, evaluated_at: float, sample_age: float | None, limit: float) -> str:
     """Return why there is no value, with the time of the last samples: an age would change with each sync of an HPA."""
     allowed = f"the rule allows {limit:g} s (maxSampleAge): check whether its targets are up"
-    if sample_age is None:
+    if sample_age is None or not is_moment(evaluated_at - sample_age):
         return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"
     last = rfc3339(round(evaluated_at - sample_age, 3))
     return f"{who} has no value: its series' last samples are from {last}, and {allowed}"

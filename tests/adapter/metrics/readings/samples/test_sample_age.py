@@ -172,6 +172,16 @@ class TestSampleAge:
             ask(harness)
         assert ask(harness, ByName("web-1")).values == (("web-1", 0.0),)
 
+    @pytest.mark.parametrize("moment", ["-Inf", "-1e300", "-1"])
+    def test_a_time_that_is_none_is_an_error_of_its_own(self, moment: str) -> None:
+        """A server other than Prometheus may answer anything."""
+        value, time = reply(pod("web-0", "1")), reply(pod("web-0", moment))
+        with pytest.raises(SampleTooOldError, match="'web-0' has no value: Prometheus has no current sample"):
+            ask(harness_of(scripted(value, time), "maxSampleAge: 2m"))
+        rows = [({"namespace": "shop"}, "1")], [({"namespace": "shop"}, moment)]
+        with pytest.raises(SampleTooOldError, match="the metric has no value: Prometheus has no current sample"):
+            ask_external(harness_of(scripted(*(reply(*row) for row in rows)), "maxSampleAge: 2m"))
+
     @pytest.mark.parametrize("keys", [(), ("onNoData: 0",)], ids=["no value", "a value"])
     def test_old_samples_without_a_rate_are_too_old_and_not_missing(self, keys: tuple[str, ...]) -> None:
         harness = harness_of(scripted(reply(), reply(at("web-1", 130))), "maxSampleAge: 2m", *keys)
