@@ -59,7 +59,7 @@ _WINDOW_GRACE_SECONDS = 30.0
 _TOO_SHORT_SECONDS = 1.0
 _FAILURES_OF_AN_OUTAGE = 3
 """Attempts in a row that did not reach the server; fewer may come from one of several servers behind an address."""
-_FRUITLESS_OF_A_PROXY = 2
+_WITHOUT_EVENT_OF_A_PROXY = 2
 """Watches in a row that broke off without an event; fewer may be due to a server that ended just then."""
 _UNHEARD_SECONDS = 120.0
 """How long changes may go unseen if watches stay open, but bring no event: a list of many objects is expensive."""
@@ -101,7 +101,7 @@ class Reflector(Generic[T]):
         """Whether a whole list has been stored. Stays true while the objects are listed again."""
         self._listed_since_watch = False
         """Whether the objects have been listed since a watch was last opened."""
-        self._fruitless = 0
+        self._without_event = 0
         """How many watches in a row have been opened and have not brought an event; the current one is counted."""
         self._logged: tuple[type[KubernetesError], bool] | None = None
         """The failure in the log that has not ended since, and whether a watch was open when it came."""
@@ -187,7 +187,7 @@ class Reflector(Generic[T]):
 
     def _may_lack_changes(self) -> bool:
         """Return whether the last watches brought no event, so that only a list shows what has changed."""
-        if self._fruitless < _FRUITLESS_OF_A_PROXY or self._listed_since_watch:
+        if self._without_event < _WITHOUT_EVENT_OF_A_PROXY or self._listed_since_watch:
             return False
         now = self._settings.clock()
         was_short = now - self._opened_at < self._settings.healthy_seconds
@@ -241,9 +241,9 @@ class Reflector(Generic[T]):
                             changed = True
                     self._reader.note_heard()
                     if changed:
-                        self._note_fruit()
+                        self._note_working_watch()
                 if self._stood_seconds() >= _TOO_SHORT_SECONDS:
-                    self._note_fruit()
+                    self._note_working_watch()
             except SilentError:
                 # Bookmarks would have come: the server is gone, or has not reached the version of this watch yet.
                 self._was_away = True
@@ -252,7 +252,7 @@ class Reflector(Generic[T]):
 
     def _now_synced(self) -> None:
         # While no watch can be opened, or none brings an event, each retry lists the objects again.
-        is_repeated = self._listed_since_watch or self._fruitless >= _FRUITLESS_OF_A_PROXY
+        is_repeated = self._listed_since_watch or self._without_event >= _WITHOUT_EVENT_OF_A_PROXY
         level = logging.DEBUG if is_repeated else logging.INFO
         self._listed_since_watch = True
         self._listed_at = self._settings.clock()
@@ -272,13 +272,13 @@ class Reflector(Generic[T]):
         self._refused = None
         self._unreached = 0
         self.failure = None
-        self._fruitless += 1
-        if self._fruitless <= _FRUITLESS_OF_A_PROXY:
+        self._without_event += 1
+        if self._without_event <= _WITHOUT_EVENT_OF_A_PROXY:
             self._log_end_of_failure()
 
-    def _note_fruit(self) -> None:
+    def _note_working_watch(self) -> None:
         """Note that the current watch works: it has brought an event, or it has ended as requested without one."""
-        self._fruitless = 0
+        self._without_event = 0
         self._log_end_of_failure()
 
     def _log_end_of_failure(self) -> None:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ALWAYS = 1_000_000
-FRUITLESS = {
+WITHOUT_EVENTS = {
     "cut": Fault("watch", "cut", times=ALWAYS),
     "nothing comes": Fault("watch", "silence", times=ALWAYS),
     "ended at once": Fault("watch", "garbage", body=b"", times=ALWAYS),
 }
 
 
-@pytest.mark.parametrize("fault", FRUITLESS.values(), ids=FRUITLESS.keys())
+@pytest.mark.parametrize("fault", WITHOUT_EVENTS.values(), ids=WITHOUT_EVENTS.keys())
 def test_changes_are_seen_although_no_watch_brings_them(
     server: FakeApiServer, start: Callable[..., MetadataReflector], fault: Fault
 ) -> None:
@@ -47,7 +47,7 @@ def test_a_watch_that_is_cut_after_an_event_is_resumed(
     assert [asked.query["limit"] for asked in server.asked("list", "pods")] == ["2"]
 
 
-def test_objects_are_listed_once_after_fruitless_watches_although_the_next_ones_are_refused(
+def test_objects_are_listed_once_after_watches_without_events_although_the_next_ones_are_refused(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     server.faults += [Fault("watch", "cut", times=2), Fault("watch", "status", code=429, times=4)]
@@ -58,7 +58,7 @@ def test_objects_are_listed_once_after_fruitless_watches_although_the_next_ones_
     assert limits == ["2", "1", "2", "1", "1", "1", "1"]
 
 
-def test_a_watch_is_opened_after_fruitless_ones_although_the_list_is_refused(
+def test_a_watch_is_opened_after_those_without_events_although_the_list_is_refused(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     server.faults += [Fault("watch", "cut", times=2), Fault("list", "status", code=429, skip=2)]
