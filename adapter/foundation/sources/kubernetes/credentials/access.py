@@ -230,9 +230,10 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
         # One about a character has no mark.
         mark = getattr(error, "problem_mark", None)
         reason = f"not YAML, line {mark.line + 1}" if mark else "not YAML"
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        # The package does not validate: a list in place of a mapping, lists in lists without end, or data that is not
-        # base64, raises any of these.
+    except RecursionError:
+        reason = "its lists and mappings are nested too deeply"
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        # The package does not validate: a list in place of a mapping, or data that is not base64, raises any of these.
         reason = f"not in the expected form ({type(error).__name__})"
     else:
         if not failures:

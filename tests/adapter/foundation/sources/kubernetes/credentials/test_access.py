@@ -287,7 +287,7 @@ class TestConfiguration:
             ("a: [", "not YAML, line 1"),
             ("a: \a", "not YAML"),
             ("- a list", "not in the expected form"),
-            ("users: " + 5000 * "[" + 5000 * "]", "not in the expected form"),
+            ("users: " + 5000 * "[" + 5000 * "]", "nested too deeply"),
             ("kind: Config", "there is no key current-context"),
             (
                 "{current-context: a, contexts: [{name: b}], clusters: [], users: [{name: u, user: {token: s3cret}}]}",

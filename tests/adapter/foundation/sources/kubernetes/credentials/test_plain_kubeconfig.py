@@ -126,7 +126,7 @@ def test_a_kubeconfig_that_is_nested_without_end_is_refused_before_it_is_read_sl
     monkeypatch.setattr(yaml, "safe_load", refuse)
     path = tmp_path / "config"
     path.write_text(before + bracket * 60_000)
-    with pytest.raises(ConfigurationError, match="not in the expected form"):
+    with pytest.raises(ConfigurationError, match="nested too deeply"):
         KubernetesClient(from_kubeconfig(str(path)))
     assert context_namespace(str(path), None) == "default"
 
