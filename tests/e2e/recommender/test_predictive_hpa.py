@@ -93,6 +93,8 @@ def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
     wave.stand(LOW)
     low = needed(LOW, PER_REPLICA)
     cluster.wait_for("a lower forecast", lambda: expects_less(program, low))
+    # Scrapes and syncs carry the forecast to each HPA at another moment.
+    cluster.wait_for("all at the lower load", lambda: set(scalers.sizes().values()) == {low}, why_not=scalers.states)
     scalers.wait_for_syncs(1)
     assert scalers.sizes() == dict.fromkeys([*AHEAD, ALONE], low)
 
