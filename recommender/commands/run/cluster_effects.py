@@ -144,8 +144,18 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
 def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announcer) -> SizeWriters:
     """Return the writers of cluster sizes: for Cluster API objects, for providers, and for CapacityBuffers."""
     objects, resolve = start.writing.objects, start.writing.resolve
+
+    def before_size(write: PendingWrite) -> bool:
+        is_stored = start.hooks.before_write(write)
+        if is_stored:
+            parts.size_writes.note_sending(write)
+        return is_stored
+
     groups = start.started(
-        "sizes of node groups", ClusterApiAttempt(objects, resolve), announcer.after(parts.size_writes.note)
+        "sizes of node groups",
+        ClusterApiAttempt(objects, resolve),
+        announcer.after(parts.size_writes.note),
+        before_size,
     )
     withdrawals = Withdrawals()
 
@@ -167,6 +177,7 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
         "node groups of providers",
         ProviderAttempt(parts.providers, removals.begin, start.writing.cluster, parts.clock),
         parts.size_writes.note,
+        before_size,
     )
     writers = SizeWriters(groups, buffers, resolve, withdrawals, provided)
     # Changes are relative to the configuration of the start, even in a process that has not led before.

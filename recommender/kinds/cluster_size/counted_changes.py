@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from recommender.kinds.cluster_size.group_writes import group_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, WrittenSize
@@ -27,11 +27,16 @@ def with_changes(changes: tuple[float, ...], times: Iterable[float]) -> tuple[fl
 
 
 def with_settled_changes(
-    before: ClusterSizeMemory, after: ClusterSizeMemory, groups: NodeGroups, changes: tuple[float, ...]
+    before: ClusterSizeMemory,
+    after: ClusterSizeMemory,
+    groups: NodeGroups,
+    changes: tuple[float, ...],
+    sent: Collection[tuple[str, int]] | None = None,
 ) -> tuple[ClusterSizeMemory, tuple[float, ...]]:
     """Return the memory and the changes, once outcomes have made the memory `after` of `before`.
 
     The removal of nodes that are drained first counts from its beginning, and no longer if the size stays the same.
+    A replaced size no longer counts if it was not `sent` (`SizeFacts.sent`) before it was replaced.
     """
     by_name = {group.name: group for group in groups.groups}
     made = {
@@ -44,8 +49,15 @@ def with_settled_changes(
     written = {name: one for name, one in known.items() if name not in failed}
     others = {one.since for one in written.values()} | {one.since for one in after.asked.values()}
     withdrawn = {one.since for one in failed.values()} - others
-    left = tuple(time for time in changes if time not in withdrawn)
-    return replace(after, written=written), with_changes(left, made - withdrawn)
+    unsent = {target: size for target, size in after.unsent.items() if not _may_be_sent(target, size, sent)}
+    never = {one.since for target, one in after.replaced.items() if not _may_be_sent(target, one.size, sent)}
+    never -= {one.since for target, one in after.replaced.items() if _may_be_sent(target, one.size, sent)}
+    left = tuple(time for time in changes if time not in withdrawn | never)
+    return replace(after, written=written, unsent=unsent, replaced={}), with_changes(left, made - withdrawn)
+
+
+def _may_be_sent(target: str, size: int, sent: Collection[tuple[str, int]] | None) -> bool:
+    return sent is None or (target, size) in sent
 
 
 def _is_written(name: str, asked: AskedSize, after: ClusterSizeMemory) -> bool:

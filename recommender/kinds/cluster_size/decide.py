@@ -59,7 +59,7 @@ class Sizing:
         asked = before
         before = settled_writes(before, groups, facts.writes, now, valid, known.confirmed, facts.began)
         before = with_failed_removals(before, known.cluster, now)
-        before, changes = with_settled_changes(asked, before, groups, memory.changes)
+        before, changes = with_settled_changes(asked, before, groups, memory.changes, facts.sent)
         groups = believed_sizes(groups, before, now) if facts.writes_sizes else groups
         groups = with_group_owners(groups, policy.owners, before if facts.has_lease else None, now)
         situation = situation_of(known, groups, settings, inputs, before, now)

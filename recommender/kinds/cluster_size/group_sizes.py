@@ -104,7 +104,7 @@ class GroupSizes:
         left_out = {group.name for group in answer.groups if group.is_left_out}
         shown = sizes.keys() - written_groups(situation) - left_out
         memory = structs.replace(answer.memory or before, sizes=sizes)
-        memory, replaced = with_asked_sizes(memory, group_writes, situation.groups, situation.now)
+        memory, replaced = with_asked_sizes(memory, group_writes, situation.groups, situation.now, own.changes)
         return SettledValue(
             replicas=None,
             is_remembered=True,

@@ -20,7 +20,7 @@ from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import NOT_STORED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.group_writes import GroupWrites
@@ -226,17 +226,20 @@ def _with_failure(
 
 
 def with_asked_sizes(
-    memory: ClusterSizeMemory, writes: GroupWrites, groups: NodeGroups, now: float
+    memory: ClusterSizeMemory, writes: GroupWrites, groups: NodeGroups, now: float, counted: Collection[float] = ()
 ) -> tuple[ClusterSizeMemory, tuple[float, ...]]:
     """Return the memory with the sizes that are requested now, and the times of changes that these replace; pure.
 
-    A request to grow may have been written, although another one replaces it before its outcome is known.
+    A request to grow may have been written, although another one replaces it before its outcome is known. If nothing of
+    it was sent so far, it may still be sent until this decision takes effect, so the next one settles whether it
+    counts, unless its time is that of a change that counts anyway, such as one of those `counted`.
     """
     by_target = {group_target(group): group for group in groups.groups}
-    asked, sizes, written = dict(memory.asked), dict(memory.sizes), dict(memory.written)
-    replaced: list[float] = []
+    asked, sizes, written, unsent = dict(memory.asked), dict(memory.sizes), dict(memory.written), dict(memory.unsent)
+    sure: list[float] = []
+    replaced: dict[str, AskedSize] = {}
     for write in writes.writes:
-        group = by_target[write.target]
+        group, target = by_target[write.target], str(write.target)
         if write.replicas == group.target_size:
             continue
         known = asked.get(group.name)
@@ -245,15 +248,24 @@ def with_asked_sizes(
         if known is not None and is_same and known.machines == machines:
             continue
         removes = bool(write.removals or write.node_removals or machines)
+        is_unsent = known is not None and unsent.get(target) == known.size
         # What may be on its way to a provider began with the first request at this size.
-        is_same_start = known is not None and group.provider is not None and known.before == group.target_size
+        is_on_its_way = group.provider is not None and not is_unsent
+        is_same_start = known is not None and is_on_its_way and known.before == group.target_size
         # Some of its nodes are removed already.
         is_rest = known is not None and known.removes and removes and known.size == write.replicas
         since = known.since if known is not None and (is_same_start or is_rest) else now
         if known is not None and known.size > known.before:
-            replaced.append(now if since == known.since else known.since)
+            if is_unsent:
+                replaced[target] = known
+            else:
+                sure.append(now if since == known.since else known.since)
+        unsent[target] = write.replicas
         written.pop(group.name, None)
         asked[group.name] = AskedSize(write.replicas, group.target_size, since, removes, machines)
         if removes:
             sizes[group.name] = write.replicas
-    return replace(memory, asked=asked, sizes=sizes, written=written), tuple(replaced)
+    times = (*sure, *(one.since for one in replaced.values()))
+    open_ones = {target: one for target, one in replaced.items() if one.since not in {*counted, *sure}}
+    after = replace(memory, asked=asked, sizes=sizes, written=written, unsent=unsent, replaced=open_ones)
+    return after, times

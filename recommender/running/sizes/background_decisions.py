@@ -106,6 +106,8 @@ class _Work:
     done: threading.Event
     writes: Mapping[TargetReference, ScaleOutcome]
     """The results of writes that the decision takes into account."""
+    sent: Mapping[tuple[str, int], object]
+    """What may have been sent before the decision began."""
     began: float
     """When the decision began, in Unix seconds."""
     decision: Decision | None = None
@@ -207,8 +209,9 @@ class SizesInBackground:
         memory: Memory,
         now: float,
     ) -> None:
-        writes = self.results.of(recommendation.policy.name)
-        work = _Work(recommendation, calculate, memory, threading.Event(), writes, now)
+        name = recommendation.policy.name
+        writes, sent = self.results.of(name), self.results.sent_of(name)
+        work = _Work(recommendation, calculate, memory, threading.Event(), writes, sent, now)
         self.submit(partial(self._run, work, inputs, now, state.answer))
         # Only now: if no thread can be started, the next poll has to try again.
         state.work = work
@@ -238,6 +241,7 @@ class SizesInBackground:
             began=self._began,
             providers=providers,
             writes=work.writes,
+            sent=work.sent.keys(),
             last=answer,
         )
         inputs = with_facts(work.recommendation, inputs, facts)
@@ -261,7 +265,7 @@ class SizesInBackground:
             return None
         record = work.decision.record
         if work.decision.writes is not None:
-            self.results.drop(recommendation.policy.name, work.writes)
+            self.results.drop(recommendation.policy.name, work.writes, work.sent)
         state.last = record
         state.again = work.decision.decide_again
         if record.status is not Status.STALE and (found := answer_of(record)) is not None:

@@ -1,15 +1,19 @@
-"""The results of writing sizes, for the decisions that follow."""
+"""The results of writing sizes, and what may have been sent at all, for the decisions that follow."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.decisions.record import TargetReference
+    from recommender.outputs.pending_writes import PendingWrite
     from recommender.outputs.write_attempt import ScaleOutcome
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class WriteResults:
@@ -18,6 +22,13 @@ class WriteResults:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._outcomes: dict[str, dict[TargetReference, ScaleOutcome]] = {}
+        self._sent: dict[str, dict[tuple[str, int], object]] = {}
+        """A new object for each time that a write may have been sent, by the text of its target and its size."""
+
+    def note_sending(self, write: PendingWrite) -> None:
+        """Keep that a write may be sent from now on, whatever its result. This must be called before it is sent."""
+        with self._lock:
+            self._sent.setdefault(write.recommendation, {})[str(write.target), write.replicas] = object()
 
     def note(self, outcome: ScaleOutcome) -> None:
         """Keep a result; it replaces an older one, so that a failure counts only if its repetition also failed."""
@@ -29,18 +40,30 @@ class WriteResults:
         with self._lock:
             return dict(self._outcomes.get(recommendation, {}))
 
-    def drop(self, recommendation: str, seen: Mapping[TargetReference, ScaleOutcome]) -> None:
-        """Forget results that a decision has used; later ones stay."""
+    def sent_of(self, recommendation: str) -> Mapping[tuple[str, int], object]:
+        """Return what may have been sent for a recommendation, by the text of its target and its size."""
         with self._lock:
-            left = {
-                target: outcome
-                for target, outcome in self._outcomes.pop(recommendation, {}).items()
-                if seen.get(target) is not outcome
-            }
-            if left:
-                self._outcomes[recommendation] = left
+            return dict(self._sent.get(recommendation, {}))
+
+    def drop(
+        self,
+        recommendation: str,
+        seen: Mapping[TargetReference, ScaleOutcome],
+        sent: Mapping[tuple[str, int], object],
+    ) -> None:
+        """Forget results, and what was sent, that a decision has used; later ones stay."""
+        with self._lock:
+            _drop(self._outcomes, recommendation, seen)
+            _drop(self._sent, recommendation, sent)
 
     def clear(self) -> None:
         """Forget everything: another process leads."""
         with self._lock:
             self._outcomes.clear()
+            self._sent.clear()
+
+
+def _drop(known: dict[str, dict[K, V]], recommendation: str, used: Mapping[K, V]) -> None:
+    left = {key: one for key, one in known.pop(recommendation, {}).items() if used.get(key) is not one}
+    if left:
+        known[recommendation] = left

@@ -18,6 +18,7 @@ from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.inputs.own_writes import OwnWrites
 from recommender.running.inputs.poll_plan import plan_of
+from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.decisions.harness import NOW, WEB
 from tests.recommender.outputs.scale_harness import resolve
@@ -34,7 +35,18 @@ def own() -> OwnWrites:
 
 
 @pytest.fixture
-def effects(own: OwnWrites) -> ClusterEffects:
+def stored() -> list[bool]:
+    """Return whether the memory is stored before each write; by default, it is."""
+    return [True]
+
+
+@pytest.fixture
+def results() -> WriteResults:
+    return WriteResults()
+
+
+@pytest.fixture
+def effects(own: OwnWrites, stored: list[bool], results: WriteResults) -> ClusterEffects:
     """Return the writers of an empty cluster, whose tasks do not run."""
     plan, objects = plan_of(read_configuration(whole(entry("web")), "r.yaml")), Direct(ObjectStore())
 
@@ -46,7 +58,7 @@ def effects(own: OwnWrites) -> ClusterEffects:
         telemetry=SimpleNamespace(count_event=nothing, count_scale_call=nothing),
         history=SimpleNamespace(add=nothing),
         providers=None,
-        size_writes=SimpleNamespace(note=nothing),
+        size_writes=results,
         clock=Clock(lambda: 0.0, lambda: NOW),
     )
     writing: Any = SimpleNamespace(
@@ -54,7 +66,7 @@ def effects(own: OwnWrites) -> ClusterEffects:
         client=objects,
         resolve=resolve,
         fence=Fence(2.0, lambda _seconds: True),
-        memories=SimpleNamespace(store_now=lambda *_: True),
+        memories=SimpleNamespace(store_now=lambda *_: stored[0]),
         lookups=SimpleNamespace(uid=lambda _target: ""),
         own_writes=own,
         owner="ours",
@@ -84,3 +96,15 @@ def test_the_writer_of_sizes_notes_each_size_and_the_writer_of_requests_ends_tha
     assert replaced(own) == ReplacedSize(4, NOW + HELD_SECONDS)
     assert requests.before_write(write)
     assert replaced(own) is None
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_size_of_nodes_may_be_sent_once_the_memory_is_stored(
+    effects: ClusterEffects, stored: list[bool], results: WriteResults, *, is_stored: bool
+) -> None:
+    stored[0] = is_stored
+    assert effects.size_writers is not None
+    assert effects.size_writers.provided is not None
+    for number, writer in enumerate((effects.size_writers.groups, effects.size_writers.provided), 1):
+        assert writer._hooks.before_write(PendingWrite("nodes", WEB, number, NOW + 60.0)) == is_stored
+        assert len(results.sent_of("nodes")) == (number if is_stored else 0)

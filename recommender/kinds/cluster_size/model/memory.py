@@ -102,6 +102,11 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     is killed."""
     written: dict[str, WrittenSize] = msgspec.field(default_factory=dict)
     """The last written sizes, by group; groups whose size is being written are absent."""
+    unsent: dict[str, Count] = msgspec.field(default_factory=dict)
+    """The sizes that this process requests and of which nothing was sent so far, by the text of their target."""
+    replaced: dict[str, AskedSize] = msgspec.field(default_factory=dict)
+    """The sizes of `unsent` that the last decision replaced, by the text of their target. Each counts as a change until
+    the next decision, which knows what was sent before that one took effect."""
     unregistered_since: dict[str, dict[str, Time]] = msgspec.field(default_factory=dict)
     """Since when each machine, by group and provider id, has been seen without a node in every decision."""
     deleted_machines: dict[str, Time] = msgspec.field(default_factory=dict)
@@ -160,6 +165,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
             },
             asked={name: replace(one, since=one.since + seconds) for name, one in self.asked.items()},
             written={name: replace(one, since=one.since + seconds) for name, one in self.written.items()},
+            replaced={target: replace(one, since=one.since + seconds) for target, one in self.replaced.items()},
             unregistered_since={name: later(its) for name, its in self.unregistered_since.items()},
             deleted_machines=later(self.deleted_machines),
             back_offs={
@@ -173,9 +179,10 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     def stored(self) -> ClusterSizeMemory:
         """Return what is stored: a restart simulates all nodes, and sees all machines without a node anew.
 
-        Written sizes are left out, since earlier versions refuse a memory with a field that they do not know.
+        Written sizes are left out, since earlier versions refuse a memory with a field that they do not know. Another
+        process cannot know what was not sent.
         """
-        return replace(self, unremovable_until={}, unregistered_since={}, written={})
+        return replace(self, unremovable_until={}, unregistered_since={}, written={}, unsent={}, replaced={})
 
 
 def _not_after(time: float | None, now: float) -> float | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
@@ -30,5 +30,8 @@ class SizeFacts:
     """The statements of the providers of the recommendation's node groups, if it has any."""
     writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
     """The outcome of each write that earlier decisions requested."""
+    sent: Collection[tuple[str, int]] | None = None
+    """The text of the target, and the size, of each write that may have been sent since the last decision; None if
+    that is not known."""
     last: ClusterSizeAnswer | None = None
     """The last answer of this process that was made from known facts."""

@@ -28,11 +28,14 @@ from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, P
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.memory.memory_document import decode_memory, encode_memory
+from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
 from tests.recommender.kinds.cluster_size.test_decide import WEB
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.decisions.loop import Decision
     from recommender.outputs.pending_writes import PendingWrite
@@ -68,6 +71,8 @@ class Turn:
     restarts: bool = False
     problem: str = ""
     """Why the size cannot be written."""
+    sends_late: bool = False
+    """Whether the writes of the last decision are sent while this one is made."""
 
 
 @dataclass
@@ -99,6 +104,8 @@ class CountingCloud:
         self._bound: dict[str, str] = {}
         self._late: list[PendingWrite] = []
         self._outcomes: list[ScaleOutcome] = []
+        self._results = WriteResults()
+        self._last_writes: tuple[PendingWrite, ...] = ()
         self._writes = 0
         self._shown = 3
         """The size at the last decision."""
@@ -120,17 +127,22 @@ class CountingCloud:
             self._resize(turn.foreign)
         self._bind(turn.pods)
         if turn.restarts:
-            self._began, self._outcomes = self.now, []
+            self._began, self._outcomes, self._results = self.now, [], WriteResults()
             self.memory = decode_memory("w", encode_memory("w", self.memory)).memory
-        decision = self._decision(turn)
+        sent = self._results.sent_of("w")
+        decision = self._decision(turn, sent)
+        for write in self._last_writes if turn.sends_late else ():
+            self._send(write)
         self.memory, self._outcomes = decision.memory, []
-        for write in writes_of(decision).groups.writes:
+        self._results.drop("w", {}, sent)
+        self._last_writes = tuple(writes_of(decision).groups.writes)
+        for write in self._last_writes:
             if self.now >= write.waits_until:
                 self._end(write, turn.end)
         self.now += STEP
         return decision
 
-    def _decision(self, turn: Turn) -> Decision:
+    def _decision(self, turn: Turn, sent: Mapping[tuple[str, int], object]) -> Decision:
         machines = tuple(ProviderInstance(f"x:///{name}", InstanceState.RUNNING) for name in self._nodes)
         joined = self._joined()
         template = node("n", provider_id="x:///n", created=1.0)
@@ -139,6 +151,7 @@ class CountingCloud:
         facts = {
             "waits": True,
             "writes_sizes": True,
+            "sent": sent.keys(),
             "writes": {each.write.target: each for each in self._outcomes},
             "providers": (PluginReading("externalGRPC", (group,), dict.fromkeys(joined, "a")),),
             "began": self._began,
@@ -149,12 +162,18 @@ class CountingCloud:
 
     def _end(self, write: PendingWrite, end: End) -> None:
         if end in {"done", "unknown", "lost"}:
-            self._carry_out(write)
+            self._send(write)
+        elif end not in {"unsent", "refused", "unreachable"}:
+            self._results.note_sending(write)
         if end == "late":
             self._late.append(write)
         if (result := _RESULTS.get(end)) is not None:
             away = end == "unreachable"
             self._outcomes.append(ScaleOutcome(write, result, message="no", is_of_the_server=away))
+
+    def _send(self, write: PendingWrite) -> None:
+        self._results.note_sending(write)
+        self._carry_out(write)
 
     def _carry_out(self, write: PendingWrite) -> None:
         if write.known_size != len(self._nodes):

@@ -35,7 +35,8 @@ def test_growth_never_exceeds_the_limit(seed: int) -> None:
         foreign, restarts = random.choice((0, 0, 0, 0, 1, -1)), random.random() < 0.1
         problem = random.choice(("", "", "", "down"))
         pods, end, drain = random.randint(0, 7), random.choice(_ENDS), random.choice(_DRAINS)
-        cloud.step(Turn(pods, end, drain, foreign, restarts=restarts, problem=problem))
+        late = random.random() < 0.2
+        cloud.step(Turn(pods, end, drain, foreign, restarts=restarts, problem=problem, sends_late=late))
         assert cloud.growths <= cloud.limit
 
 
@@ -117,3 +118,25 @@ def test_the_size_that_is_recommended_for_a_group_of_karpenter_is_not_held_by_ot
     cloud.memory = replace(cloud.memory, changes=(cloud.now - 10.0,))
     decision = cloud.step(Turn(5))
     assert (decision.record.status, size_memory(decision).sizes) == (Status.OK, {"a": 5})
+
+
+def test_growth_that_is_replaced_before_anything_was_sent_does_not_count() -> None:
+    cloud = CountingCloud(2)
+    assert not any(after(cloud, [Turn(pods, "unsent") for pods in (4, 5, 6)]))
+    assert not any(after(cloud, [Turn(7)] * 2))
+    assert (cloud.growths, len(cloud.memory.changes)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param([Turn(4, "conflict")], Turn(5, "unsent"), id="sent"),
+        pytest.param([Turn(4, "conflict"), Turn(4, "unsent")], Turn(5, "unsent"), id="sent-before-the-last-decision"),
+        pytest.param([Turn(4, "unsent")], Turn(5, "unsent", sends_late=True), id="sent-during-the-decision"),
+        pytest.param([Turn(4, "unsent"), Turn(5, "unsent")], Turn(5, "unsent", restarts=True), id="a-restart"),
+    ],
+)
+def test_growth_that_may_have_been_sent_counts_when_it_is_replaced(first: list[Turn], second: Turn) -> None:
+    cloud = CountingCloud(2)
+    after(cloud, [*first, second])
+    assert after(cloud, [Turn(7, "unsent")]) == [True]

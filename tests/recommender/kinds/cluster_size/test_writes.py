@@ -152,9 +152,32 @@ def test_the_latest_result_for_a_target_counts_until_a_decision_has_used_it() ->
     results.note(outcome(ScaleResult.OK, 6))
     seen = results.of("nodes")
     results.note(outcome(ScaleResult.ERROR, 7, "500"))
-    results.drop("nodes", seen)
+    results.drop("nodes", seen, {})
 
     assert [each.result for each in seen.values()] == [ScaleResult.OK]
     assert [each.result for each in results.of("nodes").values()] == [ScaleResult.ERROR]
-    results.drop("nodes", results.of("nodes"))
+    results.drop("nodes", results.of("nodes"), {})
     assert results.of("nodes") == results.of("others") == {}
+
+
+def test_a_write_that_is_sent_again_after_a_decision_began_is_new_to_the_next_one() -> None:
+    results, write = WriteResults(), PendingWrite("nodes", GROUP, 6, NOW + 60.0)
+    results.note_sending(write)
+    seen = results.sent_of("nodes")
+    results.note_sending(write)
+    results.drop("nodes", {}, seen)
+
+    assert seen.keys() == results.sent_of("nodes").keys() == {(str(GROUP), 6)}
+    results.drop("nodes", {}, results.sent_of("nodes"))
+    assert not results.sent_of("nodes")
+
+
+@pytest.mark.parametrize(("counted", "is_open"), [((), True), ((NOW,), False)])
+def test_a_replaced_size_counts_for_good_if_its_decision_counts_anyway(
+    counted: tuple[float, ...], *, is_open: bool
+) -> None:
+    """The same decision has changed another group."""
+    first, second = (GroupWrites((PendingWrite("nodes", GROUP, size, NOW + 60.0),)) for size in (6, 7))
+    before, _ = with_asked_sizes(ClusterSizeMemory(), first, groups(), NOW)
+    after, replaced = with_asked_sizes(before, second, groups(), NOW + 20.0, counted)
+    assert (replaced, bool(after.replaced)) == ((NOW,), is_open)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
+    from recommender.outputs.pending_writes import PendingWrite
 
 START: Final = 1_800_000_000.0
 BOOT: Final = 90.0
@@ -149,14 +150,18 @@ class Process:
             NodeApi(),
             resolve,
             Fence(3.0, lambda _: True),
-            ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=self.results.note),
+            ScaleHooks(before_write=self.before, count=lambda _name, _result: None, on_result=self.results.note),
             attempt=ProviderAttempt(cloud, ProviderHarness().removals.begin, ClusterState, clock),
             limits=ScaleLimits(per_second=1000.0, burst=1000),
             effects=ScaleEffects(clock, lambda work: work()),
         )
 
+    def before(self, write: PendingWrite) -> bool:
+        self.results.note_sending(write)
+        return True
+
     def decide(self) -> None:
-        seen, now = self.results.of("nodes"), self.cloud.now
+        seen, sent, now = self.results.of("nodes"), self.results.sent_of("nodes"), self.cloud.now
         decision = decide_sizes(
             POLICY,
             SETTINGS,
@@ -166,10 +171,11 @@ class Process:
             waits=True,
             writes_sizes=True,
             writes=seen,
+            sent=sent.keys(),
             providers=(self.cloud.reading(),),
             began=self.began,
         )
-        self.results.drop("nodes", seen)
+        self.results.drop("nodes", seen, sent)
         self.memory, self.stored = decision.memory, encode_memory("nodes", decision.memory)
         self.writer.follow_writes("nodes", writes_of(decision).groups.writes)
 
