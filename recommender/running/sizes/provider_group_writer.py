@@ -3,7 +3,9 @@
 A group also becomes smaller by the deletion of failed machines, or, in steps of their own, by the removal of nodes.
 
 The size is read first, since it shows the effect of a call with an unknown outcome. After such a call, nothing is sent
-for the group until its size has changed, or until five minutes have passed.
+for the group until its size has changed, or until five minutes have passed. An accepted change may be shown late, and
+a decision that began before its end requests the same nodes again, so nothing relative to the former size is sent while
+that is still shown, for up to 75 s.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from recommender.kinds.cluster_size.model.groups import limits_problem
 from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup
 from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError, WritableNodeGroup
+from recommender.kinds.cluster_size.requested_sizes import INHERITED_SECONDS
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms, send_write, stored_first
 from recommender.running.sizes.failed_machine_deletion import deletion_refusal, nodes_of
@@ -35,13 +38,13 @@ _UNCERTAIN_SECONDS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Uncertain:
-    """A change that may or may not have taken effect."""
+class _Unseen:
+    """A change whose effect has not been seen: it may not have taken effect, or is shown late."""
 
     size: int
     """The size that was found before the change."""
     until: float
-    """When the uncertainty ends, by the monotonic clock."""
+    """When the wait for its effect ends, by the monotonic clock."""
 
 
 @dataclass(slots=True)
@@ -54,7 +57,10 @@ class ProviderAttempt:
     cluster: Callable[[], ClusterState]
     """Returns the current state of the cluster."""
     clock: Clock
-    _uncertain: dict[TargetReference, _Uncertain] = field(default_factory=dict)
+    _uncertain: dict[TargetReference, _Unseen] = field(default_factory=dict)
+    """The last calls with an unknown outcome."""
+    _accepted: dict[TargetReference, _Unseen] = field(default_factory=dict)
+    """The last calls that providers accepted."""
 
     def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Change the size if the current limits and size allow it."""
@@ -80,23 +86,33 @@ class ProviderAttempt:
         if group.target_size == write.replicas:
             self._uncertain.pop(write.target, None)
             return replace(found, result=ScaleResult.UNCHANGED)
-        uncertainty = self._uncertainty(write.target, group)
-        if uncertainty:
-            return replace(found, result=ScaleResult.ERROR, message=uncertainty)
+        shown = f"its size is still {group.target_size}"
+        if self._is_unseen(self._uncertain, write.target, group):
+            message = f"the end of the last call is not known, and {shown}"
+            return replace(found, result=ScaleResult.ERROR, message=message)
         refusal = _refusal(write, group)
         if write.machines and not refusal:
             refusal = deletion_refusal(write, group, self.cluster(), self.clock.wall())
-        return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
+        if refusal:
+            return replace(found, result=ScaleResult.REFUSED, message=refusal)
+        is_relative = not (write.machines or write.node_removals)
+        if is_relative and self._is_unseen(self._accepted, write.target, group):
+            message = f"the last change was accepted, and {shown}: the next decision looks at it again"
+            return replace(found, result=ScaleResult.FENCED, message=message, is_outdated=True)
+        return found
 
-    def _uncertainty(self, target: TargetReference, group: PluginGroup) -> str:
-        """Return why nothing is sent after a call with an unknown outcome; empty if a change may be sent again."""
-        known = self._uncertain.get(target)
+    def _is_unseen(self, calls: dict[TargetReference, _Unseen], target: TargetReference, group: PluginGroup) -> bool:
+        """Return whether the effect of the last of these calls is still waited for."""
+        known = calls.get(target)
         if known is None:
-            return ""
+            return False
         if known.size == group.target_size and self.clock.monotonic() < known.until:
-            return f"the end of the last call is not known, and its size is still {group.target_size}"
-        del self._uncertain[target]
-        return ""
+            return True
+        del calls[target]
+        return False
+
+    def _unseen(self, group: PluginGroup, seconds: float) -> _Unseen:
+        return _Unseen(group.target_size, self.clock.monotonic() + seconds)
 
     def _change_size(self, found: ScaleOutcome, group: PluginGroup, terms: SendingTerms) -> ScaleOutcome:
         write, target = found.write, found.write.target
@@ -116,15 +132,18 @@ class ProviderAttempt:
             self.groups.change(write.recommendation, target.namespace, target.name, change)
 
         try:
-            return send_write(found, terms, send)
+            outcome = send_write(found, terms, send)
         except OutcomeUnknownError as error:
-            self._uncertain[target] = _Uncertain(group.target_size, self.clock.monotonic() + _UNCERTAIN_SECONDS)
+            self._uncertain[target] = self._unseen(group, _UNCERTAIN_SECONDS)
             message = f"{error}: it may have taken effect, so nothing is asked again before its size shows that"
             return replace(found, result=ScaleResult.ERROR, message=message)
         except PluginError as error:
             return replace(found, result=ScaleResult.ERROR, message=str(error))
         except ProviderUnreachableError as error:
             return replace(found, result=ScaleResult.ERROR, message=str(error), is_of_the_server=True)
+        if outcome.result is ScaleResult.OK:
+            self._accepted[target] = self._unseen(group, INHERITED_SECONDS)
+        return outcome
 
     def _begin_removals(self, found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
         begun = found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
+from recommender.outputs.scale_results import ScaleResult
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -31,9 +33,17 @@ class WriteResults:
             self._sent.setdefault(write.recommendation, {})[str(write.target), write.replicas] = object()
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Keep a result; it replaces an older one, so that a failure counts only if its repetition also failed."""
+        """Keep a result; it replaces an older one, so that a failure counts only if its repetition also failed.
+
+        A repetition that was not sent does not replace the success of the same size.
+        """
+        write = outcome.write
         with self._lock:
-            self._outcomes.setdefault(outcome.write.recommendation, {})[outcome.write.target] = outcome
+            known = self._outcomes.setdefault(write.recommendation, {})
+            last = known.get(write.target)
+            is_done = last is not None and last.result is ScaleResult.OK and last.write.replicas == write.replicas
+            if not (is_done and outcome.result is ScaleResult.FENCED):
+                known[write.target] = outcome
 
     def of(self, recommendation: str) -> Mapping[TargetReference, ScaleOutcome]:
         """Return the results for a recommendation."""

@@ -160,7 +160,8 @@ class Process:
         self.results.note_sending(write)
         return True
 
-    def decide(self) -> None:
+    def decide(self, during: Callable[[], None] = lambda: None) -> None:
+        """Make one decision; `during` runs while it is made."""
         seen, sent, now = self.results.of("nodes"), self.results.sent_of("nodes"), self.cloud.now
         decision = decide_sizes(
             POLICY,
@@ -175,6 +176,7 @@ class Process:
             providers=(self.cloud.reading(),),
             began=self.began,
         )
+        during()
         self.results.drop("nodes", seen, sent)
         self.memory, self.stored = decision.memory, encode_memory("nodes", decision.memory)
         self.writer.follow_writes("nodes", writes_of(decision).groups.writes)
@@ -226,6 +228,23 @@ def test_a_kill_during_a_late_repetition_of_a_request_requests_no_node_twice(see
     cloud = LateCloud(2, 45.0, ["refused", "refused", "killed before", "killed after"])
     run(cloud)
     assert cloud.extra == 2
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("lag", [0.0, 20.0, 60.0])
+def test_a_write_that_ends_while_a_decision_is_made_requests_no_node_twice(lag: float, more: int) -> None:
+    cloud = LateCloud(2, lag, [])
+    process = Process(cloud, encode_memory("nodes", Memory()))
+    process.decide()
+    cloud.now += 10.0
+    cloud.pods += more
+    process.decide(during=process.writer.step)
+    for _ in range(200):
+        process.writer.step()
+        cloud.now += 1.0
+        if cloud.now % 10.0 == 0.0:
+            process.decide()
+    assert cloud.extra == cloud.pods
 
 
 def test_the_next_decision_after_an_unanswered_call_scales_up_another_group() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError, ProviderInstance
+from recommender.kinds.cluster_size.requested_sizes import INHERITED_SECONDS
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
 
@@ -113,6 +114,29 @@ def test_a_group_grows_again_once_another_size_shows_the_end_of_an_unanswered_ch
     harness.resize(4, known=3)
     harness.later(30)
     assert harness.group.changes == [("increase", 2), ("increase", 1)]
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_an_accepted_change_is_not_sent_again_while_the_former_size_is_shown(size: int) -> None:
+    """A decision that began before the change was accepted requests the same nodes again."""
+    harness = ProviderHarness()
+    harness.group.answers["target_size"] = 2
+    harness.resize(4)
+    outcome = harness.resize(size, known=2)
+    harness.later(30)
+    assert (outcome.result, harness.group.changes) == (ScaleResult.FENCED, [("increase", 2)])
+    harness.group.answers["target_size"] = 4
+    harness.resize(5, known=4)
+    harness.later(60)
+    assert harness.group.changes == [("increase", 2), ("increase", 1)]
+
+
+def test_an_accepted_change_that_is_never_shown_may_be_sent_again() -> None:
+    harness = ProviderHarness()
+    harness.group.answers["target_size"] = 2
+    harness.resize(4)
+    harness.now += INHERITED_SECONDS
+    assert harness.resize(4, known=2).result is ScaleResult.OK
 
 
 @pytest.mark.parametrize(("set_by", "changes"), [(-86_400.0, 2), (3600.0, 1)], ids=["back", "forward"])
