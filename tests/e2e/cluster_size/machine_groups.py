@@ -265,8 +265,12 @@ class MachineGroups:
         found = (event for event in self.requests(200) if event.verb in {"update", "patch"})
         return [event for event in found if CLUSTER_API_GROUP in event.uri]
 
-    def writes(self) -> list[str]:
-        """Return the paths of the objects of Cluster API that were written, in their order."""
+    def writes(self, least: int) -> list[str]:
+        """Return the paths of the objects of Cluster API that were written, in their order.
+
+        The log is written after the change, so this waits until it has at least that many.
+        """
+        self.cluster.wait_for(f"{least} writes in the log", lambda: len(self.written()) >= least)
         paths = (event.uri.partition("?")[0] for event in self.written())
         return [path.rpartition(f"namespaces/{self.namespace}/")[2] for path in paths]
 

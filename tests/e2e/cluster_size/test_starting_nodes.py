@@ -84,7 +84,7 @@ def test_a_node_that_cannot_hold_pods_yet_is_the_only_one(
     for _ in rounds(0.5, 3.0):
         assert cloud.step()
     assert cloud.sizes() == {start.group: 2 for start in _STARTS}
-    assert sorted(groups.writes()) == sorted(f"machinedeployments/{start.group}/scale" for start in _STARTS)
+    assert sorted(groups.writes(len(_STARTS))) == sorted(f"machinedeployments/{start.group}/scale" for start in _STARTS)
     state("four slow starts, each with one node that suffices", "2 nodes each")
 
 
@@ -113,7 +113,7 @@ def test_during_an_outage_of_the_api_server_no_group_backs_off_and_no_node_is_re
         assert cloud.sizes() == {"plain": expected}
         assert "backing off" not in str(groups.decision(program)["node_groups"])
     assert later <= _LATER_SECONDS
-    assert len(groups.writes()) <= expected
+    assert len(groups.writes(OUTAGES)) <= expected
     state(f"{OUTAGES} outages of the API server", f"sizes written {later:.1f} s after the outage at the latest")
 
 

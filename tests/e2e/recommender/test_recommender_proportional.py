@@ -130,7 +130,7 @@ def test_a_deployment_follows_500_nodes_and_back_within_one_poll(
         scene.dns.wait_for(1, POLL_SECONDS + BUSY_SECONDS)
         down = time.monotonic() - begin
         assert program.log.count("may not be read, so it is scaled even if one of them scales it too") == 1
-    assert len(scene.dns.writes()) == scene.dns.changes()
+    assert len(scene.dns.writes_of_all_changes()) == scene.dns.changes()
     assert set(scene.refused_requests()) <= {
         "list horizontalpodautoscalers",
         "get deployments",
@@ -159,7 +159,7 @@ def test_parameters_may_change_break_and_disappear(scene: Scene) -> None:
         scene.parameters(linear='{"nodesPerReplica": 2}')
         scene.dns.wait_for(2)
         assert program.items()["dns-autoscaler"]["binding"] == "linear/nodes"
-    assert len(scene.dns.writes()) == scene.dns.changes()
+    assert len(scene.dns.writes_of_all_changes()) == scene.dns.changes()
 
 
 def test_a_target_of_an_autoscaler_is_refused_where_autoscalers_may_be_read(scene: Scene) -> None:

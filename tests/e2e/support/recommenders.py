@@ -217,6 +217,14 @@ class Workload:
         ]
         return sorted((event for event in found if event.code == 200), key=lambda event: event.end)
 
+    def writes_of_all_changes(self) -> list[AuditEvent]:
+        """Return the scale calls that succeeded, once the log has one for each change: it is written after the change.
+
+        Nobody else may have changed its specification.
+        """
+        self.cluster.wait_for("a scale call in the log for each change", lambda: len(self.writes()) >= self.changes())
+        return self.writes()
+
     def writers(self) -> list[str]:
         """Return the service accounts that scaled it, in order; consecutive calls of one account count once."""
         return [name for name, _ in itertools.groupby(event.user.rpartition(":")[2] for event in self.writes())]
