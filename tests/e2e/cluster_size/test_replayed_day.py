@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["state"]
 
-SECONDS: Final = float(os.environ.get("PLAYED_SECONDS", "30"))
+SECONDS: Final = float(os.environ.get("PLAYED_SECONDS", "60"))
 WAVES: Final = int(os.environ.get("PLAYED_WAVES", "2"))
 SEED: Final = int(os.environ.get("PLAYED_SEED", "2"))
 _WAVE_PODS: Final = 24
