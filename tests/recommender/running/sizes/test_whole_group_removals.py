@@ -56,6 +56,17 @@ def test_a_group_stays_as_a_whole_if_a_pod_that_tolerates_its_removal_must_not_b
     assert (harness.is_usable("n1"), harness.is_usable("n2"), harness.group.changes) == (True, True, [])
 
 
+def test_a_group_stays_as_a_whole_if_its_deletion_could_not_begin_for_long() -> None:
+    harness = ProviderHarness()
+    harness.resize(0, "n1", "n2", whole=2)
+    # No recommender was there.
+    harness.begin()
+    harness.now += 2000.0
+    harness.later(2)
+    assert (harness.is_usable("n1"), harness.is_usable("n2"), harness.group.changes) == (True, True, [])
+    assert "it could not be deleted within 2001 s" in harness.events[0].message
+
+
 def test_another_process_continues_the_removal_of_a_group_as_a_whole() -> None:
     harness = ProviderHarness()
     harness.api.lingers = True

@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     from tests.support.prometheus import ScrapedPrometheus
 
 
+def no_further_part() -> bool:
+    """Keep a reading from asking Prometheus for a part of the history."""
+    return False
+
+
 @pytest.fixture(scope="module")
 def client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[PrometheusClient]:
     with PrometheusClient(PrometheusSettings(start_prometheus(history=usage_history()).url)) as found:
@@ -116,7 +121,7 @@ def test_a_restart_continues_with_the_stored_usage(client: PrometheusClient, kep
     kept.save()
     again = keeper(client, tmp_path)
     assert not any(again.inputs())
-    again.read(EACH)
+    again.read(EACH, no_further_part)
     assert sizes(again) == sizes(kept)
 
 
@@ -131,7 +136,7 @@ def test_days_in_a_file_of_an_earlier_version_count_as_measured_whole(
     np.savez_compressed(content, **former)
     path.write_bytes(hashlib.blake2b(content.getvalue(), digest_size=32).digest() + content.getvalue())
     again = keeper(client, tmp_path)
-    again.read(EACH)
+    again.read(EACH, no_further_part)
     assert sizes(kept)[API].measured_seconds == 2 * DAY
     assert sizes(again)[API].measured_seconds >= 2 * DAY
     unchanged = {target: replace(size, measured_seconds=0.0) for target, size in sizes(kept).items()}
