@@ -22,6 +22,8 @@ from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
+from adapter.foundation.sources.prometheus.backends.data_sources import source_of
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.wsgi import wsgi_application
@@ -131,15 +133,17 @@ def _keeper(
 
 
 def meaning_of(settings: NodesSettings, scheduling: SchedulingSettings) -> str:
-    """Return a text without credentials that identifies the source of the samples in the state file."""
+    """Return a text without credentials that identifies the source of the samples in the state files."""
+    shown, source = settings.prometheus.endpoint.shown, source_of(settings.prometheus)
     about: dict[str, object] = {
-        "prometheus": settings.prometheus.endpoint.shown,
+        "prometheus": shown,
         "names": "instance" if settings.objects is None else scheduling.match,
         "queries": dict(scheduling.queries),
         "matchers": dict(scheduling.matchers),
     }
-    if settings.prometheus.matchers is not None:
-        about["prometheus_matchers"] = str(settings.prometheus.matchers)
+    # Without it, the files of earlier versions stay valid where the address says everything.
+    if source != source_of(PrometheusSettings(shown)):
+        about["source"] = source
     return msgspec.json.encode(about, order="sorted").decode()
 
 

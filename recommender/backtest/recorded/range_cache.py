@@ -20,6 +20,7 @@ import numpy as np
 
 from adapter.foundation.files.file_contents import read_regular
 from adapter.foundation.files.replaced_file import replace_file
+from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_FORMAT: Final = "3"
+_FORMAT: Final = "4"
 UNKNOWN: Final = math.inf
 """The value of a step whose sample is infinite or not a number. A step without a sample is NaN."""
 _DIGEST_BYTES: Final = 32
@@ -70,9 +71,8 @@ class RangeCache:
     @classmethod
     def of(cls, folder: Path, settings: PrometheusSettings, query: str, step_seconds: int) -> RangeCache:
         """Return the cache of a query for one server, tenant, user and list of matchers; secrets are only hashed."""
-        narrowing = () if settings.matchers is None else (str(settings.matchers),)
-        source = (settings.url, settings.headers, settings.username, settings.token_file)
-        parts = (_FORMAT, *source, query, step_seconds, *narrowing)
+        # With another Authorization header, whoever runs this may be another tenant.
+        parts = (_FORMAT, source_of(settings), settings.headers, query, step_seconds)
         return cls(folder, sha256(repr(parts).encode()).hexdigest()[:32])
 
     def read(self, chunk: int) -> CachedSteps | None:

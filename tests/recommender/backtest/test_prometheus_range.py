@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.promql.narrowing import Matchers
-from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.prometheus_settings import Access, AccessFiles, PrometheusSettings
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded import prometheus_range
 from recommender.backtest.recorded.prometheus_range import CHUNK_STEPS, LoadRange, read_range
@@ -19,7 +20,6 @@ from tests.support.raw_server import answering, raw_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.support.prometheus import ScrapedPrometheus
 
@@ -178,17 +178,23 @@ def test_a_broken_or_unwritable_cache_is_not_needed(tmp_path: Path) -> None:
     assert len(server.ranges) == 3
 
 
-def test_another_query_step_server_tenant_or_cluster_has_another_cache(tmp_path: Path) -> None:
-    plain = PrometheusSettings("http://127.0.0.1:9")
-    caches = {
-        RangeCache.of(tmp_path, plain, "load", 60).key,
-        RangeCache.of(tmp_path, plain, "load", 30).key,
-        RangeCache.of(tmp_path, plain, "other", 60).key,
-        RangeCache.of(tmp_path, PrometheusSettings("http://127.0.0.1:8"), "load", 60).key,
-        RangeCache.of(tmp_path, PrometheusSettings(plain.url, headers=(("X-Scope-OrgID", "a"),)), "load", 60).key,
-        RangeCache.of(tmp_path, PrometheusSettings(plain.url, matchers=Matchers.read('cluster="a"')), "load", 60).key,
-    }
-    assert len(caches) == 6
+def test_another_query_step_server_tenant_client_or_cluster_has_another_cache(tmp_path: Path) -> None:
+    url = "https://127.0.0.1:9"
+    servers = (
+        PrometheusSettings(url),
+        PrometheusSettings("https://127.0.0.1:8"),
+        PrometheusSettings(f"{url}?tenant=a"),
+        PrometheusSettings(url, headers=(("X-Scope-OrgID", "a"),)),
+        PrometheusSettings(url, headers=(("Authorization", "Bearer a"),)),
+        PrometheusSettings(url, username="a"),
+        PrometheusSettings(url, token_file=Path("a")),
+        PrometheusSettings(url, client_cert_file=Path("a"), client_key_file=Path("key")),
+        PrometheusSettings(url, access_files=AccessFiles((Path("a"),), Access)),
+        PrometheusSettings(url, matchers=Matchers.read('cluster="a"')),
+    )
+    asked = [(server, "load", 60) for server in servers]
+    asked += [(servers[0], "load", 30), (servers[0], "other", 60)]
+    assert len({RangeCache.of(tmp_path, *each).key for each in asked}) == len(asked)
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=5))

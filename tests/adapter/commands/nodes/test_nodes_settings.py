@@ -11,11 +11,13 @@ import pytest
 from adapter.commands.nodes.flags import NODES
 from adapter.commands.nodes.load_watcher import with_load_watcher, with_log_level
 from adapter.commands.nodes.nodes_settings import nodes_settings
+from adapter.commands.nodes.worker import meaning_of
 from adapter.foundation.service.flags.help import help_text
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.sources.kubernetes.credentials.access import SERVICE_ACCOUNT
 from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 if TYPE_CHECKING:
     from adapter.commands.nodes.nodes_settings import NodesSettings
@@ -215,3 +217,27 @@ def test_a_token_without_a_client_ca_warns_that_the_scheduler_paths_stay_open(tm
     [warning] = settings(f"--token-file={token}").warnings
     assert "/scheduler answers everybody" in warning
     assert SECRET not in warning
+
+
+@pytest.mark.parametrize(
+    ("url", "flags", "is_same"),
+    [
+        ("https://other", (), False),
+        ("https://mimir?tenant=b", (), False),
+        ("https://mimir", ("header=X-Scope-OrgID=b",), False),
+        ("https://mimir", ("username=b",), False),
+        ("https://mimir", ("token-file=/run/b",), False),
+        ("https://mimir", ("client-tls-cert-file=/run/b.crt", "client-tls-key-file=/run/b.key"), False),
+        ("https://mimir", ('matchers=cluster="b"',), False),
+        ("https://mimir", ("header=Authorization=Bearer b",), True),
+        ("https://mimir", ("verb=GET",), True),
+    ],
+)
+def test_the_samples_in_a_state_file_are_those_of_one_prometheus_and_one_tenant(
+    url: str, flags: tuple[str, ...], *, is_same: bool
+) -> None:
+    usual = settings("--prometheus-url=https://mimir")
+    changed = settings(f"--prometheus-url={url}", *(f"--prometheus-{flag}" for flag in flags))
+    found = meaning_of(changed, SchedulingSettings())
+    assert (found == meaning_of(usual, SchedulingSettings())) is is_same
+    assert "Bearer" not in found
