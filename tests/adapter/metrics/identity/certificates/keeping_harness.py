@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
     from adapter.metrics.identity.certificates.certificate_secret import Content
+    from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
     from adapter.metrics.identity.certificates.generations import Generation
     from adapter.metrics.identity.certificates.secret_reconciler import Look
 
@@ -95,6 +96,7 @@ class Replica:
     clock_error: timedelta = timedelta()
     life: timedelta = LIFE
     shown: list[Generation] = field(default_factory=list)
+    metrics: CertificateMetrics | None = None
     opened_at: datetime | None = None
     """The time since when it serves: it opens its port once it has seen that its certificate is trusted."""
     keeper: CertificateKeeper = field(init=False)
@@ -106,6 +108,7 @@ class Replica:
             self.shown.append,
             manager="adapter",
             times=Times(self.life, self._wall_clock, self._clock),
+            events=self.metrics,
         )
 
     def _before(self, method: str, path: str) -> None:

@@ -6,8 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from adapter.foundation.objects.names import ObjectName
+from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
 from adapter.metrics.identity.certificates.issuing import names_of
 from adapter.metrics.identity.certificates.secret_reconciler import Look
 from tests.adapter.metrics.identity.certificates.keeping_harness import (
@@ -31,6 +33,26 @@ def rotate(cluster: Cluster, *replicas: Replica) -> None:
         for replica in replicas:
             assert replica.look().problems == ()
         cluster.advance(SETTLED)
+
+
+def test_the_metrics_are_those_of_the_certificate_in_use(cluster: Cluster) -> None:
+    registry = CollectorRegistry()
+    replica = Replica(cluster, metrics=CertificateMetrics(registry))
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"tidewatch_adapter_serving_certificate_{name}", labels)
+
+    replica.look()
+    first = replica.serving
+    rotate(cluster, replica)
+    assert replica.serving != first
+    dates = replica.serving.certificate.not_valid_before_utc, replica.serving.certificate.not_valid_after_utc
+    found = value("not_before_timestamp_seconds"), value("not_after_timestamp_seconds")
+    assert found == tuple(date.timestamp() for date in dates)
+    assert value("published", apiservice=EXTERNAL) == 1
+    cluster.store.put(APISERVICES, "", EXTERNAL, apiservice(EXTERNAL, ObjectName("other", "adapter")))
+    replica.look()
+    assert value("published", apiservice=EXTERNAL) == 0
 
 
 class TestTheFirstCertificate:
