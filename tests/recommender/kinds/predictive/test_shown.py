@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -69,6 +71,22 @@ def test_many_targets_of_one_recommendation_are_counted_by_model_and_their_ratio
     assert found["model_active", "chat", "headroom"] == 1.0
     assert found["model_shortage_versus_headroom", "chat", "quantile"] == pytest.approx(0.5)
     assert {key[2] for key in found if key[0] == "observed_load"} == {"a", "b", "c"}
+
+
+def test_the_cost_of_many_targets_is_their_mean_and_is_shown_with_the_budget() -> None:
+    costs = (("a", 0.2), ("b", 0.6), ("c", None))
+    found = samples(
+        *(
+            record("chat", name, replace(prediction(), cost_above_load_ratio=cost, budget_ratio=0.25))
+            for name, cost in costs
+        ),
+        record("feed", "d", replace(prediction(), cost_above_load_ratio=0.1)),
+    )
+    assert {key: value for key, value in found.items() if key[0].startswith("forecast_")} == {
+        ("forecast_cost_ratio", "chat"): pytest.approx(0.4),
+        ("forecast_cost_ratio", "feed"): pytest.approx(0.1),
+        ("forecast_budget_ratio", "chat"): pytest.approx(0.25),
+    }
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
