@@ -10,6 +10,7 @@ import pytest
 from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, PluginGroups
 from recommender.kinds.cluster_size.node_groups import plugin_host
+from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
 from recommender.kinds.cluster_size.node_groups.protocol import ENTRY_POINTS
 from recommender.running.sizes.plugin_hosts import PluginHosts
 from tests.recommender.kinds.cluster_size.builders import node
@@ -104,3 +105,11 @@ def test_a_plugin_is_read_while_nodes_are_unknown_and_claims_none_of_them() -> N
     unknown = ClusterState(nodes=Unknown("the API server has not answered yet"))
     (reading,) = PluginHosts().read("a", NORTH, unknown, 60.0)
     assert ([group.name for group in reading.groups], reading.group_of) == (["small", "large"], {})
+
+
+def test_a_provider_that_a_process_has_not_asked_yet_cannot_be_reached() -> None:
+    hosts = PluginHosts()
+    with pytest.raises(ProviderUnreachableError, match="has not been asked yet"):
+        hosts.look("a", "plugin/example", "small")
+    with pytest.raises(ProviderUnreachableError, match="has not been asked yet"):
+        hosts.change("a", "plugin/example", "small", lambda group: group.increase_size(1))

@@ -95,3 +95,14 @@ def test_a_group_whose_deletion_has_begun_goes_as_a_whole_however_slow_its_provi
     monkeypatch.setattr(MachineDeletion, "delete", slow)
     harness.later(10)
     assert sorted(harness.group.changes) == [("delete", ["n1"]), ("delete", ["n2"])]
+
+
+def test_a_group_that_goes_as_a_whole_stays_if_its_deletion_has_not_begun_within_a_long_time() -> None:
+    harness = ProviderHarness()
+    harness.resize(0, "n1", "n2", whole=2)
+    harness.later(1)
+    assert (harness.is_cordoned("n1"), harness.is_cordoned("n2")) == (True, True)
+    harness.now += 3 * 3600.0
+    harness.later(20)
+    assert (harness.is_usable("n1"), harness.is_usable("n2"), harness.group.changes) == (True, True, [])
+    assert "it could not be deleted within" in harness.events[-1].message

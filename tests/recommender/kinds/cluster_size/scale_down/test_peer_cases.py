@@ -292,3 +292,17 @@ def test_requests_for_resources_that_a_node_lacks_make_its_utilisation_unknown()
     one = Snapshot([node("n")], [agent]).nodes["n"]
     with pytest.raises(UtilizationError, match="request all the cpu"):
         node_utilization(one, UtilizationOptions(NOW, ignore_daemon_sets=True))
+
+
+@pytest.mark.parametrize(
+    ("deleted", "ratio"), [(NOW, 0.75), (NOW - 60.0, 0.75), (NOW - 61.0, 0.0)], ids=["now", "ending", "long overdue"]
+)
+def test_a_pod_that_ends_uses_its_node_until_its_end_is_long_overdue(deleted: float, ratio: float) -> None:
+    ending = pod("p", "3", "", node="n", controller="web", deleted=deleted)
+    assert node_utilization(Snapshot([node("n")], [ending]).nodes["n"], UtilizationOptions(NOW)).ratio == ratio
+
+
+def test_gpus_that_a_node_offers_beyond_its_stated_capacity_count() -> None:
+    one = node("n", allocatable={"nvidia.com/gpu": "4"})
+    busy = pod("p", "3", node="n", extended={"nvidia.com/gpu": "2"})
+    assert node_utilization(Snapshot([one], [busy]).nodes["n"], UtilizationOptions(NOW)).ratio == 0.5

@@ -9,15 +9,29 @@ from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.scale_down.harness import Harness, due, group
 
 
-def removal(*nodes: str, whole: bool = False, size: int | None = None) -> GroupRemoval:
+def removal(*nodes: str, whole: bool = False, size: int | None = None, registered: int | None = None) -> GroupRemoval:
     count = len(nodes)
-    return GroupRemoval("g", nodes, is_whole=whole, target_size=count if size is None else size, registered=count)
+    return GroupRemoval("g", nodes, whole, count if size is None else size, count if registered is None else registered)
 
 
 @pytest.mark.parametrize(
     ("empty", "drained", "most", "most_drained", "chosen"),
     [
         pytest.param([removal("a", "b", whole=True)], [], 1, 0, ["a", "b"], id="no drain is left, and none is needed"),
+        pytest.param([], [removal("a", whole=True)], 5, 0, [], id="no drain is left"),
+        pytest.param(
+            [], [removal("a", "b", whole=True)], 5, 1, ["a", "b"], id="one group exceeds the drains that are left"
+        ),
+        pytest.param([], [removal("a", "b", whole=True)], 1, 5, ["a", "b"], id="one group exceeds the removals"),
+        pytest.param([], [removal("a", "b", whole=True)], 0, 5, [], id="no removal is left"),
+        pytest.param(
+            [removal("a", whole=True, size=2, registered=2)],
+            [removal("b", whole=True, size=2, registered=2)],
+            9,
+            9,
+            ["a", "b"],
+            id="empty and drained nodes of one group",
+        ),
         pytest.param([removal("a", whole=True, size=2)], [], 1, 0, ["a"], id="a requested node has not come"),
         pytest.param([removal("a", "b")], [removal("c", "d")], 3, 9, ["a", "b", "c"], id="empty and drained together"),
     ],

@@ -10,7 +10,7 @@ from msgspec import structs
 from recommender.kinds.cluster_size.model.answer import ScaleUp
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, SizeLimits
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.scale_down.harness import NOW, Harness, due, group, kept, waits
 
@@ -110,3 +110,18 @@ def test_a_clock_that_was_ahead_delays_the_next_simulation_of_a_node_by_at_most_
     assert kept(first)["a"] == "RecentlyUnremovable"
     assert first.unremovable_until == {"a": NOW + 300.0}
     assert waits(harness.after(301.0, first).decide()) == {"a": "NotUnneededLongEnough"}
+
+
+def test_a_node_that_states_no_capacity_yet_stays_and_lets_others_go_down_to_the_minimum() -> None:
+    bare = replace(node("bare"), capacity={}, allocatable={})
+    limits = SizeLimits(min_cores=4, min_memory_bytes=16 << 30)
+    decision = Harness((node("a"), node("b"), node("c"), bare), limits=limits).decide()
+    assert len(due(decision)) == 2
+    assert kept(decision)["bare"] == "UnexpectedError"
+
+
+def test_the_nodes_of_a_group_that_is_left_out_stay() -> None:
+    left_out = group("g", ["a"], problem="its size is unknown")
+    harness = Harness((node("a"), node("b")), groups=(left_out, group("other", ["b"])))
+    decision = harness.decide()
+    assert (due(decision), kept(decision)) == (["b"], {"a": "NotAutoscaled"})
