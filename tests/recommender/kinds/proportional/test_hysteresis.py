@@ -43,6 +43,8 @@ def followed(mode: Mode, counts: list[int], ratio: float = 0.05) -> list[Calcula
         (LINEAR, [101, 40], [6, 3]),
         (LINEAR, [101, 0], [6, 1]),
         (Linear(20, 0), [100, 101, 100, 96, 95], [5, 6, 6, 6, 5]),
+        (Linear(50, 20), [101, 99, 96, 95], [6, 6, 6, 5]),
+        (Linear(20, 50), [101, 99, 96, 95], [6, 6, 6, 5]),
     ],
     ids=[
         "the linear rung of 6 begins above 100",
@@ -51,6 +53,8 @@ def followed(mode: Mode, counts: list[int], ratio: float = 0.05) -> list[Calcula
         "a fall to a rung holds on it",
         "nothing holds an empty cluster",
         "the same for a rung of cores",
+        "the rung of nodes is above that of cores",
+        "the rung of cores is above that of nodes",
     ],
 )
 def test_a_falling_count_changes_the_value_only_beyond_the_hysteresis(

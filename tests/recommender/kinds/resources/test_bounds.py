@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.resources.bounds import POD_MINIMUM_BYTES, SizeSettings, bounds_of, confidences, minimum_of
+from recommender.kinds.resources.bounds import (
+    POD_MINIMUM_BYTES,
+    POD_MINIMUM_CORES,
+    SizeSettings,
+    bounds_of,
+    confidences,
+    minimum_of,
+)
 from recommender.kinds.resources.histograms import CPU_SCALE, MEMORY_SCALE, BucketScale, UsageHistograms, percentiles
 from tests.recommender.kinds.resources import reference
 
@@ -111,6 +118,7 @@ def test_little_history_widens_the_bounds(days: float, samples: int, lower: floa
 
 def test_no_container_gets_less_than_its_share_of_the_minimum_pod() -> None:
     assert minimum_of(POD_MINIMUM_BYTES, np.array([1, 2, 5])).tolist() == [262_144_000, 131_072_000, 52_428_800]
+    assert minimum_of(POD_MINIMUM_CORES, np.array([1, 2, 5])).tolist() == [0.025, 0.0125, 0.005]
     small = histograms([(1e6, 0.0)], scale=MEMORY_SCALE)
     found = bounds_of(small, np.ones(1), SizeSettings(), np.array([262_144_000.0]))
     assert [float(each[0]) for each in (found.lower, found.target, found.upper)] == [262_144_000.0] * 3

@@ -121,6 +121,31 @@ def test_a_long_outage_of_the_load_takes_nothing_of_the_window_but_renews_it_by_
     assert found[held:] == [5] * (60 - held)
 
 
+@pytest.mark.parametrize(
+    ("interval", "gap", "replicas"),
+    [(10.0, 60.0, 30), (10.0, 3600.0, 30), (60.0, 120.0, 22), (60.0, 150.0, 22), (60.0, 3600.0, 22)],
+)
+def test_a_gap_lowers_the_size_by_no_more_than_a_minute_or_two_intervals_do(
+    interval: float, gap: float, replicas: int
+) -> None:
+    situation = LoadSituation(
+        5.0 * LIMIT, forecast(5.0 * LIMIT), last_replicas=40, writes_size=False, interval_seconds=interval
+    )
+    sized = size_of(settings(scale_down=gently(0.05, 0.0)), situation, decided(40.0, 0.0, window=0.0), NOW + gap)
+    assert sized.replicas == replicas
+
+
+def test_a_published_size_decays_to_the_end_while_its_target_does_not_exist() -> None:
+    memory, found = decided(5.0, 0.0, window=0.0), [5]
+    for step in range(1, 41):
+        situation = LoadSituation(LIMIT, forecast(LIMIT), is_absent=True, writes_size=False, last_replicas=found[-1])
+        sized = size_of(settings(scale_down=gently(0.05, 0.0)), situation, memory, NOW + 10.0 * step)
+        memory = sized.memory
+        assert sized.replicas is not None
+        found.append(sized.replicas)
+    assert (found[4], found[5], found[-1]) == (5, 4, 1)
+
+
 @pytest.mark.parametrize("is_stored", [True, False], ids=["a restart", "the same process"])
 def test_only_a_restart_renews_a_window_that_has_nearly_passed(*, is_stored: bool) -> None:
     """A stored memory lacks later decisions that may have confirmed the size."""

@@ -25,6 +25,8 @@ def held(loads: list[tuple[float, float]]) -> list[float | None]:
         ([(0, 100), (10, 71)], [None, None]),
         ([(0, 100), (10, 70)], [None, 120]),
         ([(0, 100), (60, 70)], [None, 120]),
+        # A fall by 30%, but for a rounding error.
+        ([(0, 2_995_930), (10, 2_097_151)], [None, 120]),
         # More than a minute apart.
         ([(0, 100), (61, 70)], [None, None]),
         # Little by little, within a minute.
