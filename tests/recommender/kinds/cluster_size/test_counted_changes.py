@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recommender.decisions.record import Status
+from recommender.kinds.cluster_size.counted_changes import changes_under_way, with_settled_changes
+from recommender.kinds.cluster_size.model.groups import NodeGroups
+from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, WrittenSize
 from tests.recommender.kinds.cluster_size.counting_cloud import CountingCloud, Drain, End, Turn
 from tests.recommender.kinds.cluster_size.deciding import size_memory
+from tests.recommender.kinds.cluster_size.scale_down.harness import Harness, group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,3 +144,41 @@ def test_growth_that_may_have_been_sent_counts_when_it_is_replaced(first: list[T
     cloud = CountingCloud(2)
     after(cloud, [*first, second])
     assert after(cloud, [Turn(7, "unsent")]) == [True]
+
+
+@pytest.mark.parametrize(
+    ("failed_at", "is_there", "changes"),
+    [
+        pytest.param(150.0, True, (), id="failed since it began"),
+        pytest.param(50.0, True, (100.0,), id="another one failed before it began"),
+        pytest.param(None, True, (100.0,), id="goes on"),
+        pytest.param(150.0, False, (100.0,), id="its group is gone"),
+    ],
+)
+def test_only_a_removal_that_has_failed_itself_no_longer_counts(
+    failed_at: float | None, changes: tuple[float, ...], *, is_there: bool
+) -> None:
+    memory = ClusterSizeMemory(written={"g": WrittenSize(3, 100.0, drained_from=5)}, last_failure=failed_at)
+    groups = NodeGroups((group("g", map(str, range(5))),) if is_there else ())
+    settled, left = with_settled_changes(memory, memory, groups, (100.0,))
+    assert (left, settled.written) == (changes, memory.written if changes else {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "size", "sizes", "removed"),
+    [
+        pytest.param(AskedSize(7, 5, 100.0), 5, {"g": 7}, {}, id="growth"),
+        pytest.param(AskedSize(7, 5, 100.0), 6, {}, {}, id="growth of a size that has changed since"),
+        pytest.param(AskedSize(3, 5, 100.0, removes=True), 5, {}, {"g": 2}, id="two nodes"),
+        pytest.param(AskedSize(3, 5, 100.0, removes=True), 4, {}, {"g": 1}, id="one of two nodes is gone"),
+        pytest.param(AskedSize(3, 5, 100.0, removes=True), 2, {}, {"g": 0}, id="more nodes are gone"),
+        pytest.param(AskedSize(4, 5, 100.0, removes=True, machines=("m",)), 5, {}, {"g": 1}, id="a failed machine"),
+        pytest.param(AskedSize(4, 5, 100.0, removes=True, machines=("m",)), 4, {}, {}, id="a failed machine is gone"),
+    ],
+)
+def test_what_is_left_of_a_write_is_no_further_change(
+    asked: AskedSize, size: int, sizes: dict[str, int], removed: dict[str, int]
+) -> None:
+    memory = ClusterSizeMemory(asked={"g": asked})
+    situation = Harness((), groups=(group("g", (), size=size),)).situation()
+    assert changes_under_way(memory, situation) == (sizes, removed)

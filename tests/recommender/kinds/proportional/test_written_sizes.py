@@ -14,7 +14,7 @@ from recommender.decisions.inputs import Inputs, TargetState, WriteRefusal
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Status, TargetAction, TargetReference
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
-from recommender.kinds.proportional.memory import ProportionalMemory
+from recommender.kinds.proportional.memory import ProportionalMemory, restore_memory
 from recommender.outputs.pending_writes import PendingWrite, RequestedSize, Resizing
 from recommender.printed.document import recommendation_list
 from recommender.running.inputs.poll_plan import plan_of
@@ -260,3 +260,9 @@ def test_two_entries_that_write_one_workload_are_both_refused(other: str) -> Non
 def test_an_entry_that_cannot_be_written_is_refused_when_read(lines: tuple[str, ...], kind: str, expected: str) -> None:
     problems = problems_of(whole(content(*lines, kind=kind)))
     assert any(expected in problem for problem in problems), problems
+
+
+def test_a_pause_before_the_first_decision_recommends_and_remembers_no_sizes() -> None:
+    decision = decided(BOTH, "paused: true")
+    assert (decision.record.status, decision.record.has_value, decision.writes) == (Status.HELD, False, None)
+    assert restore_memory(decision.memory.own).sizes == {}

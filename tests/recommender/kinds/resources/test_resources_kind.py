@@ -167,6 +167,13 @@ def test_brakes_apply_to_requests(
     assert (record.status is Status.HELD) is (binding == "app/cpu/paused")
 
 
+def test_a_pause_before_the_first_decision_recommends_nothing_for_containers_without_requests() -> None:
+    unstated = replace(usage().sizes[0], cpu=size(300), memory=size(400 * MIB))
+    [record] = decided(plan("paused: true"), inputs({WEB: WorkloadUsage((unstated,))}))
+    assert (record.status, record.has_value) == (Status.HELD, False)
+    assert [step.step for step in record.steps] == ["app/cpu", "app/memory"]
+
+
 def test_too_many_changes_keep_the_last_requests() -> None:
     memory = replace(last(500), changes=(NOW - 60, NOW - 30))
     [record] = decided(plan("maxChangesPerHour: 2"), inputs({WEB: usage(300)}), memory)
