@@ -16,6 +16,7 @@ from recommender.decisions.replicas import NO_VALUE, Replicas
 from recommender.decisions.targets.target_situation import KnownTarget, Situation
 from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, braked, inputs, policy, remembers
 
+STALE = policy().stale_after_seconds
 BOTH, UP, DOWN = Pause(Direction.BOTH), Pause(Direction.UP), Pause(Direction.DOWN)
 
 
@@ -175,6 +176,34 @@ def test_the_annotation_of_the_target_pauses_too(annotation: str, value: int, ex
     record = decide(policy(), asks_for(value), inputs(3, paused=annotation), remembers(5), NOW).record
     assert record.replicas == expected
     assert record.binding == ("linear/nodes" if value == expected else "paused")
+
+
+@pytest.mark.parametrize(
+    ("pause", "annotation", "value", "expected"),
+    [(UP, "down", 9, 5), (UP, "down", 1, 5), (DOWN, "up", 9, 5), (UP, "up", 1, 1), (UP, "false", 1, 1)],
+)
+def test_the_pauses_of_the_configuration_and_of_the_target_hold_together(
+    pause: Pause, annotation: str, value: int, expected: int
+) -> None:
+    record = decide(braked(paused=pause), asks_for(value), inputs(3, paused=annotation), remembers(5), NOW).record
+    assert record.replicas == expected
+
+
+@pytest.mark.parametrize(
+    ("age", "rollout", "value", "expected", "current"),
+    [
+        (0.0, False, 9, 6, 4),
+        (0.0, True, 3, 4, 4),
+        (STALE + 1.0, False, 9, 7, None),
+        (STALE + 1.0, True, 3, 3, None),
+    ],
+)
+def test_a_size_that_was_read_too_long_ago_limits_nothing_and_is_not_shown(
+    age: float, value: int, expected: int, current: int | None, *, rollout: bool
+) -> None:
+    given = inputs(4, rollout=rollout, time=NOW - age)
+    record = decide(braked(max_step=MaxStep(replicas=2)), asks_for(value), given, remembers(5), NOW).record
+    assert (record.replicas, record.targets[0].current_replicas) == (expected, current)
 
 
 def test_an_invalid_pause_annotation_is_reported() -> None:

@@ -23,7 +23,7 @@ NOW = 1_800_000_000.0
 UP, DOWN, BOTH = Pause(Direction.UP), Pause(Direction.DOWN), Pause(Direction.BOTH)
 
 
-def answer(current: int, recommended: int, gone: int = 0) -> ClusterSizeAnswer:
+def answer(current: int | None, recommended: int, gone: int = 0) -> ClusterSizeAnswer:
     removals = tuple(Removal(f"n{number}", "a", 0.1, "unneeded", None, saved_per_hour=2.0) for number in range(gone))
     group = GroupSize("a", current, recommended, recommended - gone, 0, 100, "why")
     return ClusterSizeAnswer((group,), removals, saved_per_hour=2.0 * gone or None)
@@ -67,10 +67,13 @@ def sized(
         (Brakes(paused=BOTH), {"a": 12}, (9, 9, 0), (9, 9)),
         (Brakes(paused=BOTH), {}, (9, 9, 2), (9, 9)),
         (Brakes(paused=Pause(Direction.BOTH, NOW - 1)), {}, (3, 9, 1), (9, 8)),
+        # Of a group whose size is not known, the last recommendation is held in any case.
+        (Brakes(paused=BOTH), {"a": 5}, (None, 5, 0), (5, 5)),
+        (Brakes(max_step=MaxStep(replicas=2)), {"a": 5}, (None, 5, 0), (5, 5)),
     ],
 )
 def test_sizes_are_limited_by_brakes(
-    brakes: Brakes, sizes: dict[str, int], given: tuple[int, int, int], expected: tuple[int, int]
+    brakes: Brakes, sizes: dict[str, int], given: tuple[int | None, int, int], expected: tuple[int, int]
 ) -> None:
     found = sized(answer(*given), brakes, sizes).answer.groups[0]
 
@@ -114,7 +117,7 @@ def test_too_many_changes_in_an_hour_keep_the_last_sizes() -> None:
     ids=["as before", "as large as it is", "more nodes", "a removal"],
 )
 def test_too_many_changes_in_an_hour_hold_only_changes(
-    given: tuple[int, int, int], last: dict[str, int], *, holds: bool
+    given: tuple[int | None, int, int], last: dict[str, int], *, holds: bool
 ) -> None:
     found = sized(answer(*given), Brakes(max_changes_per_hour=1), last, (NOW - 600,))
 

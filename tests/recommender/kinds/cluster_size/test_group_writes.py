@@ -46,6 +46,27 @@ def test_a_growing_group_removes_no_machines() -> None:
     assert writes(6, PLAN).writes == (PendingWrite("nodes", GROUP, 6, 60.0, "why", 4),)
 
 
+@pytest.mark.parametrize(
+    ("size", "changed", "replicas"),
+    [(4, {}, 3), (6, {}, 6), (2, {}, 2), (6, {"paused": "it is paused"}, 4), (4, {"paused": "it is paused"}, 4)],
+    ids=["removal", "growth", "a smaller size", "refused growth", "refused removal"],
+)
+def test_marks_of_earlier_removals_are_taken_off_whatever_becomes_of_the_size(
+    size: int, changed: dict[str, Any], replicas: int
+) -> None:
+    earlier = MachineRemoval("capi", "m9", "n9")
+    [write] = writes(size, replace(PLAN, stale=(REMOVAL, earlier)), **changed).writes
+    removed = write.removals == (REMOVAL,)
+    assert write.replicas == replicas
+    assert write.unmarks == ((earlier,) if removed else (REMOVAL, earlier))
+    assert removed is (replicas == 3)
+
+
+def test_marks_of_earlier_removals_are_taken_off_although_the_size_stays() -> None:
+    [write] = writes(4, RemovalPlan(stale=(REMOVAL,))).writes
+    assert (write.replicas, write.removals, write.unmarks) == (4, (), (REMOVAL,))
+
+
 @pytest.mark.parametrize(("size", "replicas", "deletes"), [(4, 3, True), (2, 3, True), (6, 6, False)])
 def test_failed_machines_are_deleted_alone_and_only_if_the_group_does_not_grow(
     size: int, replicas: int, *, deletes: bool
