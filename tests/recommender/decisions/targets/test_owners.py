@@ -12,7 +12,7 @@ from adapter.foundation.objects.selectors import parse_selector
 from recommender.decisions.inputs import ReplacedSize, TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
-from recommender.decisions.policy_settings import Owners
+from recommender.decisions.policy_settings import Output, Owners
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.targets.owners import with_owned_targets
 from tests.recommender.decisions.harness import (
@@ -151,6 +151,16 @@ def test_an_hpa_with_another_target_owns_nothing(change: dict[str, Any]) -> None
 def test_rival_recommendations_of_a_target_are_named() -> None:
     found = outcome(inputs(), policy(rivals={DNS: ("nodelocal", "other")}))
     assert (found.action, found.owner) == (TargetAction.REFUSED, "recommendation nodelocal, other")
+
+
+@pytest.mark.parametrize("one_of_many", [{"each": DNS}, {"namespace": "kube-system"}], ids=["forEach", "an object"])
+@pytest.mark.parametrize("rivals", [("other",), ()], ids=["with a rival", "alone"])
+def test_a_rival_of_one_of_many_targets_is_named_before_the_target_is_looked_up(
+    one_of_many: dict[str, Any], rivals: tuple[str, ...]
+) -> None:
+    found = outcome(replace(inputs(), targets={}), policy(rivals={DNS: rivals}, **one_of_many))
+    expected = (TargetAction.REFUSED, "recommendation other") if rivals else (TargetAction.NONE, None)
+    assert (found.action, found.owner) == expected
 
 
 def test_the_refusal_of_one_target_does_not_affect_others() -> None:
@@ -316,6 +326,12 @@ def test_only_an_hpa_that_follows_the_recommendation_of_its_target_ignores_a_cha
 def test_another_metric_of_the_hpa_may_ask_for_more(more: dict[str, Any]) -> None:
     record = decided(inputs(20, autoscalers=(autoscaler(**more),)), 21)
     assert "keeps 20 unless another of its metrics asks for more: 21 / 20" in record.steps[-1].detail
+
+
+def test_a_value_that_is_not_published_is_within_no_tolerance() -> None:
+    given = inputs(20, autoscalers=(autoscaler(),))
+    record = decide(policy(outputs=frozenset({Output.SCALE})), asks_for(21), given, Memory(), NOW).record
+    assert (record.targets[0].action, record.binding) == (TargetAction.REFUSED, "linear/nodes")
 
 
 def test_the_tolerance_names_the_hpa() -> None:

@@ -176,6 +176,18 @@ def test_of_several_failed_machines_a_group_loses_only_those_above_its_minimum()
     assert "its group has a minimum of 3" in harness.notes
 
 
+def test_a_machine_that_cannot_be_created_is_deleted_before_one_that_may_still_join() -> None:
+    group = with_lost(minimum=3)
+    harness = harness_of(group)
+    harness.run(PROVISION + STEP)
+    assert group.deletions == []
+    group.machines.append("x:///new")
+    group.errors["x:///new"] = "OutOfResources"
+    group.target += 1
+    harness.run(300.0)
+    assert [one.machines for one in group.deletions] == [("x:///new",)]
+
+
 @pytest.mark.parametrize(
     ("brakes", "deleted"),
     [

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory, SessionMemory
 from recommender.running.memory.significant_changes import changed_enough_to_write, is_urgent
 
 NOW = 1_800_000_000.0
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 
 
 def remembered(own: PolicyMemory) -> Memory:
@@ -44,6 +46,10 @@ def test_only_the_beginning_or_end_of_a_hold_is_urgent(
     assert is_urgent(remembered(before), remembered(after)) == urgent
 
 
+def test_the_first_hold_is_urgent() -> None:
+    assert is_urgent(Memory(), remembered(held(NOW + 120.0)))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "worth"),
     [({}, {"nodes": 3}, True), ({"nodes": 3}, {}, True), ({"nodes": 3}, {"nodes": 4}, False)],
@@ -62,3 +68,27 @@ def test_an_amount_that_changes_by_more_than_a_twentieth_is_written_however_larg
     )
     assert changed_enough_to_write(before, after)
     assert not changed_enough_to_write(before, near)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "worth"),
+    [
+        pytest.param(Memory(), remembered(held(NOW + 120.0)), True, id="the first hold"),
+        pytest.param(remembered(held(NOW + 120.0)), Memory(), True, id="nothing is held any more"),
+        pytest.param(Memory(LastValue(3, NOW, NOW)), Memory(LastValue(4, NOW, NOW)), True, id="another value"),
+        pytest.param(Memory(LastValue(3, NOW, NOW)), Memory(LastValue(3, NOW + 10, NOW + 10)), False, id="confirmed"),
+        pytest.param(Memory(), Memory(changes=(NOW,)), True, id="a change that counts"),
+        pytest.param(
+            remembered(PolicyMemory(uid="a")), remembered(PolicyMemory(uid="b")), True, id="a target created again"
+        ),
+        pytest.param(remembered(PolicyMemory(uid="a")), remembered(PolicyMemory(uid="a")), False, id="the same target"),
+    ],
+)
+def test_what_the_next_leader_must_know_exactly_is_stored(before: Memory, after: Memory, *, worth: bool) -> None:
+    assert changed_enough_to_write(before, after) is worth
+    assert changed_enough_to_write(Memory(by_target={WEB: before}), Memory(by_target={WEB: after})) is worth
+
+
+def test_a_target_that_comes_or_goes_is_stored() -> None:
+    none, one = Memory(), Memory(by_target={WEB: Memory()})
+    assert [changed_enough_to_write(*pair) for pair in ((none, one), (one, none), (one, one))] == [True, True, False]

@@ -69,6 +69,14 @@ def test_a_young_node_that_cannot_hold_pods_yet_is_starting(stated: ClusterNode,
     assert bool(awaited) is ("n" in found)
 
 
+def test_a_young_node_outside_groups_or_of_a_group_without_a_template_is_judged_by_itself() -> None:
+    nodes = [
+        node(name, conditions=READY if name[0] == "r" else {}, created=NOW - 60) for name in ("r1", "n1", "r2", "n2")
+    ]
+    its = situation([replace(group("a", nodes=("r2", "n2")), template=None)], nodes=nodes)
+    assert starting_nodes(its, settings()) == dict.fromkeys(("n1", "n2"), "it is not ready yet")
+
+
 def test_a_node_whose_label_states_gpus_is_starting_until_it_has_them() -> None:
     labelled = node("n", labels={"cloud.google.com/gke-accelerator": "nvidia-l4"}, created=NOW - 60)
     its = situation([group("a", nodes=("n",), node_template=NodeTemplate(labelled))], nodes=[labelled])
