@@ -141,6 +141,9 @@ def test_nothing_is_known_about_sizes_from_before_another_process_led() -> None:
     scene.own.forget()
     scene.own.note(ScaleOutcome(following, ScaleResult.OK, stored=9))
     assert scene.sees(7) is None
+    scene.write()
+    scene.own.forget()
+    assert scene.sees(7) is None
 
 
 @pytest.mark.parametrize(("stored", "seen", "expected"), [(3, 3, None), (3, 4, 3), (None, 7, None)])

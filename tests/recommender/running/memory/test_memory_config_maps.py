@@ -189,3 +189,18 @@ def test_a_former_leader_writes_nothing_and_loads_what_the_next_leader_stored() 
     assert harness.stored() == FIRST
     assert old.needs_load("web")
     assert old.load("web") == StoredMemory(FIRST)
+
+
+def test_a_memory_that_was_never_loaded_can_be_forgotten_and_one_with_a_write_to_come_cannot() -> None:
+    harness = Harness()
+    store = harness.process()
+    assert store.forget("web")
+    store.load("web")
+    assert store.forget("web")
+    store.load("web")
+    store.save("web", FIRST, urgent=True)
+    store.save("web", SECOND, urgent=False)
+    assert not store.forget("web")
+    harness.now = 60.0
+    store.flush()
+    assert store.forget("web")

@@ -230,6 +230,12 @@ def test_a_group_above_its_maximum_loses_nodes_that_never_came() -> None:
     assert harness.size == 2
 
 
+def test_a_group_with_more_ready_nodes_than_its_size_still_grows() -> None:
+    harness = SizeHarness()
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["status"].update(readyReplicas=9))
+    assert (harness.resize(6).result, harness.size) == (ScaleResult.OK, 6)
+
+
 def test_a_group_below_its_minimum_grows_towards_it() -> None:
     harness = SizeHarness()
     harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "7"})
