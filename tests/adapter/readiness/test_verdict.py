@@ -18,6 +18,8 @@ REFUSED = "127.0.0.1:9000 cannot be reached: Connection refused"
         (KnownLoad(), 10.0, True, "ready, because open is unknown: the metric has not been read yet"),
         (KnownLoad().after_failure(REFUSED), 10.0, True, f"ready, because open is unknown: {REFUSED}"),
         (OPEN, 10.5, True, "ready: open is 50, below the limit of 100"),
+        (KnownLoad().after_value(LIMIT, 99, 10.0), 10.5, True, "ready: open is 99, below the limit of 100"),
+        (OPEN.after_value(LIMIT, 99, 11.0), 11.5, True, "ready: open is 99, below the limit of 100"),
         (FULL, 10.5, False, "not ready: open is 100, the limit is 100; ready again below 90"),
         (
             FULL.after_value(LIMIT, 90, 11.0),
