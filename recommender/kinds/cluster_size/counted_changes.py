@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from recommender.kinds.cluster_size.group_writes import group_target
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, WrittenSize
@@ -36,20 +36,21 @@ def with_settled_changes(
     """Return the memory and the changes, once outcomes have made the memory `after` of `before`.
 
     The removal of nodes that are drained first counts from its beginning, and no longer if the size stays the same.
-    A replaced size no longer counts if it was not `sent` (`SizeFacts.sent`) before it was replaced.
+    A replaced size no longer counts if it was not `sent` (`SizeFacts.sent`) before it was replaced. A size of which
+    nothing was sent does not count because an earlier write, or somebody else, has moved the group's size.
     """
     by_name = {group.name: group for group in groups.groups}
+    unsent = {target: size for target, size in after.unsent.items() if not _may_be_sent(target, size, sent)}
     made = {
         one.since
         for name, one in before.asked.items()
-        if _is_written(name, one, after) or _has_moved(one, by_name.get(name))
+        if _is_written(name, one, after) or _has_moved(one, by_name.get(name), unsent)
     }
     failed = {name: one for name, one in after.written.items() if _has_failed(one, by_name.get(name), after)}
     known = {name: _without_ended_drain(one, by_name.get(name)) for name, one in after.written.items()}
     written = {name: one for name, one in known.items() if name not in failed}
     others = {one.since for one in written.values()} | {one.since for one in after.asked.values()}
     withdrawn = {one.since for one in failed.values()} - others
-    unsent = {target: size for target, size in after.unsent.items() if not _may_be_sent(target, size, sent)}
     never = {one.since for target, one in after.replaced.items() if not _may_be_sent(target, one.size, sent)}
     never -= {one.since for target, one in after.replaced.items() if _may_be_sent(target, one.size, sent)}
     left = tuple(time for time in changes if time not in withdrawn | never)
@@ -65,9 +66,26 @@ def _is_written(name: str, asked: AskedSize, after: ClusterSizeMemory) -> bool:
     return name not in after.asked and written is not None and written.since == asked.since
 
 
-def _has_moved(asked: AskedSize, group: NodeGroup | None) -> bool:
+def _has_moved(asked: AskedSize, group: NodeGroup | None, unsent: Mapping[str, int]) -> bool:
     """Return whether the size has moved in the direction of the requested one, though perhaps not as far."""
-    return group is not None and (group.target_size - asked.before) * (asked.size - asked.before) > 0
+    if group is None or unsent.get(str(group_target(group))) == asked.size:
+        return False
+    return (group.target_size - asked.before) * (asked.size - asked.before) > 0
+
+
+def begun_changes(memory: ClusterSizeMemory, groups: NodeGroups) -> set[float]:
+    """Return the times of the requested sizes, except those that were not sent before the group's size changed.
+
+    These are not sent any more, since a group that has another size than at the decision is not written.
+    """
+    over = {
+        group.name
+        for group in groups.groups
+        if (one := memory.asked.get(group.name)) is not None
+        and memory.unsent.get(str(group_target(group))) == one.size
+        and group.target_size != one.before
+    }
+    return {one.since for name, one in memory.asked.items() if name not in over}
 
 
 def _has_failed(written: WrittenSize, group: NodeGroup | None, memory: ClusterSizeMemory) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.decisions.calculation import Calculation, InputMissingError, KeptValue
 from recommender.kinds.cluster_size.calculate import decide_size
-from recommender.kinds.cluster_size.counted_changes import with_changes, with_settled_changes
+from recommender.kinds.cluster_size.counted_changes import begun_changes, with_changes, with_settled_changes
 from recommender.kinds.cluster_size.future.predicted_pods import future_pods
 from recommender.kinds.cluster_size.future.predictions import predictions_of
 from recommender.kinds.cluster_size.group_owners import with_group_owners
@@ -60,6 +60,7 @@ class Sizing:
         before = settled_writes(before, groups, facts.writes, now, valid, known.confirmed, facts.began)
         before = with_failed_removals(before, known.cluster, now)
         before, changes = with_settled_changes(asked, before, groups, memory.changes, facts.sent)
+        begun = with_changes(changes, begun_changes(before, groups))
         groups = believed_sizes(groups, before, now) if facts.writes_sizes else groups
         groups = with_group_owners(groups, policy.owners, before if facts.has_lease else None, now)
         situation = situation_of(known, groups, settings, inputs, before, now)
@@ -75,7 +76,6 @@ class Sizing:
         answer = decide_size(situation, settings)
         answer = replace(answer, steps=(*future.steps, *answer.steps))
         context = SizeContext(known, situation, settings, future, before, changes)
-        begun = with_changes(changes, (one.since for one in before.asked.values()))
         known_facts = known_of(cluster, memory.known)
         return Calculation(GroupSizes(answer, context), known.confirmed, known=known_facts, changes=begun)
 

@@ -136,7 +136,6 @@ def test_growth_that_is_replaced_before_anything_was_sent_does_not_count() -> No
     [
         pytest.param([Turn(4, "conflict")], Turn(5, "unsent"), id="sent"),
         pytest.param([Turn(4, "conflict"), Turn(4, "unsent")], Turn(5, "unsent"), id="sent-before-the-last-decision"),
-        pytest.param([Turn(4, "unsent")], Turn(5, "unsent", sends_late=True), id="sent-during-the-decision"),
         pytest.param([Turn(4, "unsent"), Turn(5, "unsent")], Turn(5, "unsent", restarts=True), id="a-restart"),
     ],
 )
@@ -182,3 +181,11 @@ def test_what_is_left_of_a_write_is_no_further_change(
     memory = ClusterSizeMemory(asked={"g": asked})
     situation = Harness((), groups=(group("g", (), size=size),)).situation()
     assert changes_under_way(memory, situation) == (sizes, removed)
+
+
+def test_growth_that_is_sent_while_it_is_replaced_counts_but_its_successor_does_not() -> None:
+    """The successor was decided for a size that the group no longer has, so it is never sent."""
+    cloud = CountingCloud(2)
+    after(cloud, [Turn(4, "unsent"), Turn(5, "unsent", sends_late=True)])
+    assert after(cloud, [Turn(7), Turn(9), Turn(9)]) == [False, True, True]
+    assert (cloud.growths, len(cloud.memory.changes)) == (2, 2)
