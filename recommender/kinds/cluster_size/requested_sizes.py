@@ -119,6 +119,8 @@ def settled_writes(
             # Nodes are removed one after the other; some are removed already.
             memory = _with_written_size(memory, name, one, group, groups.created)
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
+        if (earlier := _accepted_before(one, group, outcomes)) is not None:
+            memory = _with_written_size(memory, name, earlier, group, groups.created)
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
             memory = _with_failure(memory, name, one, outcome.message, now)
         if result is ScaleResult.REFUSED or now > _kept_until(one, group, valid_seconds, began):
@@ -154,6 +156,21 @@ def _outcome_of(
     if outcome is None or outcome.write.replicas != asked.size:
         return None
     return outcome if tuple(one.provider_id for one in outcome.write.machines) == asked.machines else None
+
+
+def _accepted_before(
+    asked: AskedSize, group: NodeGroup | None, outcomes: Mapping[TargetReference, ScaleOutcome]
+) -> AskedSize | None:
+    """Return the growth that a provider accepted while a decision replaced it by another size; None if there is none.
+
+    Its nodes are on their way, although the size may be shown late.
+    """
+    target = None if group is None or not _has_provider(group) else group_target(group)
+    outcome = None if target is None else outcomes.get(target)
+    if outcome is None or outcome.result is not ScaleResult.OK or outcome.write.known_size != asked.before:
+        return None
+    size = outcome.write.replicas
+    return AskedSize(size, asked.before, asked.since) if asked.before < size != asked.size else None
 
 
 def _expected_nodes(

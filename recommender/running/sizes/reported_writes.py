@@ -35,13 +35,13 @@ class WriteResults:
     def note(self, outcome: ScaleOutcome) -> None:
         """Keep a result; it replaces an older one, so that a failure counts only if its repetition also failed.
 
-        A repetition that was not sent does not replace the success of the same size.
+        A write that was not sent does not replace a success, since the nodes of that are on their way.
         """
         write = outcome.write
         with self._lock:
             known = self._outcomes.setdefault(write.recommendation, {})
             last = known.get(write.target)
-            is_done = last is not None and last.result is ScaleResult.OK and last.write.replicas == write.replicas
+            is_done = last is not None and last.result is ScaleResult.OK
             if not (is_done and outcome.result is ScaleResult.FENCED):
                 known[write.target] = outcome
 

@@ -160,13 +160,12 @@ def test_the_latest_result_for_a_target_counts_until_a_decision_has_used_it() ->
     assert results.of("nodes") == results.of("others") == {}
 
 
-def test_an_attempt_that_sent_nothing_leaves_the_success_of_the_same_size() -> None:
+@pytest.mark.parametrize("size", [6, 7])
+def test_an_attempt_that_sent_nothing_leaves_the_last_success(size: int) -> None:
     results = WriteResults()
     results.note(outcome(ScaleResult.OK, 6))
-    results.note(outcome(ScaleResult.FENCED, 6))
-    assert [each.result for each in results.of("nodes").values()] == [ScaleResult.OK]
-    results.note(outcome(ScaleResult.FENCED, 7))
-    assert [each.result for each in results.of("nodes").values()] == [ScaleResult.FENCED]
+    results.note(outcome(ScaleResult.FENCED, size))
+    assert [(each.result, each.write.replicas) for each in results.of("nodes").values()] == [(ScaleResult.OK, 6)]
 
 
 def test_a_write_that_is_sent_again_after_a_decision_began_is_new_to_the_next_one() -> None:

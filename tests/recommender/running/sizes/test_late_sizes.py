@@ -6,7 +6,7 @@ An oracle that knows the outcome of each call requests as many nodes as there ar
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 import pytest
@@ -20,7 +20,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError, ProviderInstance
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
-from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.decisions.policy_settings import Brakes, Output, RecommendationPolicy
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, PluginGroups
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup, PluginReading
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
@@ -139,8 +139,9 @@ class _Call:
 class Process:
     """A leading process, which decides every ten seconds, and whose memory is stored as `run` stores it."""
 
-    def __init__(self, cloud: LateCloud, stored: str) -> None:
+    def __init__(self, cloud: LateCloud, stored: str, limit: int | None = None) -> None:
         self.cloud = cloud
+        self.policy = replace(POLICY, brakes=Brakes(max_changes_per_hour=limit))
         self.stored = stored
         self.memory = decode_memory("nodes", stored).memory
         self.began = cloud.now
@@ -164,7 +165,7 @@ class Process:
         """Make one decision; `during` runs while it is made."""
         seen, sent, now = self.results.of("nodes"), self.results.sent_of("nodes"), self.cloud.now
         decision = decide_sizes(
-            POLICY,
+            self.policy,
             SETTINGS,
             Inputs(self.cloud.state()),
             self.memory,
@@ -230,16 +231,19 @@ def test_a_kill_during_a_late_repetition_of_a_request_requests_no_node_twice(see
     assert cloud.extra == 2
 
 
+@pytest.mark.parametrize("limit", [None, 2])
 @pytest.mark.parametrize("more", [0, 1])
-@pytest.mark.parametrize("lag", [0.0, 20.0, 60.0])
-def test_a_write_that_ends_while_a_decision_is_made_requests_no_node_twice(lag: float, more: int) -> None:
+@pytest.mark.parametrize("lag", [0.0, 20.0, 60.0, 120.0, 200.0])
+def test_a_write_that_ends_while_a_decision_is_made_requests_each_node_once(
+    lag: float, more: int, limit: int | None
+) -> None:
     cloud = LateCloud(2, lag, [])
-    process = Process(cloud, encode_memory("nodes", Memory()))
+    process = Process(cloud, encode_memory("nodes", Memory()), limit)
     process.decide()
     cloud.now += 10.0
     cloud.pods += more
     process.decide(during=process.writer.step)
-    for _ in range(200):
+    for _ in range(300):
         process.writer.step()
         cloud.now += 1.0
         if cloud.now % 10.0 == 0.0:
