@@ -35,14 +35,15 @@ class WriteResults:
     def note(self, outcome: ScaleOutcome) -> None:
         """Keep a result; it replaces an older one, so that a failure counts only if its repetition also failed.
 
-        A write that was not sent does not replace a success, since the nodes of that are on their way.
+        A write that was not sent, or a server that was not reached, does not replace a success, since the nodes of that
+        are on their way.
         """
         write = outcome.write
         with self._lock:
             known = self._outcomes.setdefault(write.recommendation, {})
             last = known.get(write.target)
             is_done = last is not None and last.result is ScaleResult.OK
-            if not (is_done and outcome.result is ScaleResult.FENCED):
+            if not (is_done and (outcome.result is ScaleResult.FENCED or outcome.is_of_the_server)):
                 known[write.target] = outcome
 
     def of(self, recommendation: str) -> Mapping[TargetReference, ScaleOutcome]:

@@ -22,6 +22,7 @@ from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Brakes, Output, RecommendationPolicy
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, PluginGroups
+from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup, PluginReading
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.running.memory.memory_document import decode_memory, encode_memory
@@ -64,6 +65,8 @@ class LateCloud:
     """When each machine was made, by group."""
     unanswered: int = 0
     """The number of nodes that were made by calls without an answer."""
+    is_down: bool = False
+    """Whether the provider cannot be reached."""
 
     @property
     def extra(self) -> int:
@@ -75,6 +78,8 @@ class LateCloud:
         return PluginReading("plugin/cloud", groups, {name: name[0] for name in self.nodes()})
 
     def look(self, _recommendation: str, _provider: str, name: str) -> PluginGroup:
+        if self.is_down:
+            raise ProviderUnreachableError("no answer")
         shown = [number for number, made in enumerate(self.made[name]) if made + self.lag <= self.now]
         machines = tuple(ProviderInstance(f"x:///{name}{number}") for number in shown)
         price = 1.0 if name == "a" else 2.0
@@ -243,6 +248,25 @@ def test_a_write_that_ends_while_a_decision_is_made_requests_each_node_once(
     cloud.now += 10.0
     cloud.pods += more
     process.decide(during=process.writer.step)
+    for _ in range(300):
+        process.writer.step()
+        cloud.now += 1.0
+        if cloud.now % 10.0 == 0.0:
+            process.decide()
+    assert cloud.extra == cloud.pods
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_provider_that_is_down_after_it_accepted_a_size_is_not_asked_twice(more: int) -> None:
+    cloud = LateCloud(2, 120.0, [])
+    process = Process(cloud, encode_memory("nodes", Memory()))
+    process.decide()
+    cloud.now += 10.0
+    cloud.pods += more
+    process.decide(during=process.writer.step)
+    cloud.is_down = True
+    process.writer.step()
+    cloud.is_down = False
     for _ in range(300):
         process.writer.step()
         cloud.now += 1.0
