@@ -55,7 +55,7 @@ def harness() -> str:
     all_series.add_pod(
         SizedPod(
             "shop", "db-0", ("StatefulSet", "db"), flat(0.05), flat(400.0 * MIB),
-            requests={"cpu": 0.1, "memory": 512.0 * MIB}, limits={"memory": 512.0 * MIB}, killed_at=DAY // 2,
+            requests={"cpu": 0.1, "memory": 512.0 * MIB}, limits={"cpu": 1.0, "memory": 2.0**30}, killed_at=DAY // 2,
         )
     )  # fmt: skip
     all_series.add_pod(
@@ -70,7 +70,7 @@ def harness() -> str:
     all_series.add_pod(
         SizedPod(
             "lab", "odd-0", ("StatefulSet", "odd"), flat(0.4),
-            lambda age: math.nan if age % 600 else 50.0 * MIB, requests={"cpu": 0.1},
+            lambda age: math.nan if age % 600 else 50.0 * MIB, requests={"cpu": 0.1}, limits={"cpu": 0.15},
         )
     )  # fmt: skip
     return all_series.text()
@@ -124,11 +124,18 @@ def test_counter_resets_and_missing_values_do_not_raise_sizes(items: dict[str, d
     assert items["lab/odd"]["cpu"]["saves_milli"] < 0
 
 
+def test_a_limit_below_the_request_keeps_its_ratio_to_the_request(items: dict[str, dict[str, Any]]) -> None:
+    cpu = items["lab/odd"]["cpu"]
+    assert cpu["target_milli"] > 150
+    assert cpu["recommended_limit_milli"] == math.ceil(1.5 * cpu["target_milli"])
+
+
 def test_a_kill_raises_memory_and_its_limit_at_once(items: dict[str, dict[str, Any]]) -> None:
     database = items["shop/db"]
     assert database["oom_kills"] == 1
     assert database["memory"]["target_bytes"] >= 1.15 * 1.2 * 512 * MIB
-    assert database["memory"]["recommended_limit_bytes"] >= database["memory"]["target_bytes"]
+    assert database["memory"]["recommended_limit_bytes"] == math.ceil(1.2 * 1024) * MIB
+    assert database["cpu"]["recommended_limit_milli"] is None
     assert "out of memory" in database["message"]
 
 
