@@ -1,19 +1,28 @@
-"""The part of the past that is queried, and when."""
+"""The part of the past that is queried, and when; what of it a restart keeps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import pytest
 
+from adapter.foundation.time.clock import Clock
+from adapter.nodes.model.day import SLOT_SECONDS
+from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.snapshot.day_and_week_keeper import PastKeeper
+from adapter.nodes.snapshot.day_keeper import DayKeeper
 from adapter.nodes.snapshot.machine_identity import Machines
+from adapter.nodes.state_file.state_file import SAMPLES, StateFile
+from adapter.nodes.windows.grid import kept_columns
+from tests.support.sample_grids import STEP, grid_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from adapter.nodes.queries.refresher import SampleRefresher
-    from adapter.nodes.snapshot.day_keeper import DayKeeper
     from adapter.nodes.snapshot.week_keeper import WeekKeeper
 
 
@@ -66,3 +75,22 @@ def test_day_and_week_take_turns_with_the_remaining_queries(day: int, week: int,
     # One of ten refreshes leaves a query.
     assert queried_parts(day, week, refresh_seconds=5.0, refreshes=40) == expected
     assert queried_parts(day, week, refresh_seconds=30.0, refreshes=40) == expected
+
+
+def test_a_restart_keeps_the_day_of_its_file(tmp_path: Path) -> None:
+    end = 1_700_000_100 // SLOT_SECONDS * SLOT_SECONDS
+
+    def started() -> DayKeeper:
+        clock = Clock(monotonic=lambda: 0.0, wall=lambda: end + 75.0)
+        found = DayKeeper(StateFile(tmp_path / "state.day", "m", SAMPLES, clock), clock.wall)
+        found.read_file()
+        return found
+
+    keeper = started()
+    samples = grid_of(np.full((1, kept_columns(STEP)), 0.25), nodes=("a",), end=end + 75, newest=end + 75)
+    keeper.add_refresh(RefreshResult(SampleSet({LoadResource.CPU: samples})), Machines())
+    keeper.write_file()
+    day = started().day
+    assert (day.nodes, day.end) == (("a",), end)
+    np.testing.assert_array_equal(day.means[LoadResource.CPU], keeper.day.means[LoadResource.CPU])
+    assert day.means[LoadResource.CPU][0, -1] == 0.25
