@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from adapter.metrics.identity.access_reviews import ReviewDecision
 from adapter.metrics.identity.attributes import Attributes, attributes_of
-from adapter.metrics.identity.authentication import AccessControl
+from adapter.metrics.identity.authentication import AccessControl, OpenPaths
 from adapter.metrics.identity.authorization import Authorizer
 from adapter.metrics.identity.caller_authorities import CallerCAs, MaterialSettings
 from adapter.metrics.identity.callers import AccessForbiddenError, Caller, DeniedError, Via
@@ -55,3 +55,9 @@ def test_without_reviews_only_the_front_proxy_is_served() -> None:
     access_control.authorize_unrouted(ALICE, REQUESTED)
     with pytest.raises(AccessForbiddenError):
         access_control.authorize_unrouted(replace(ALICE, via=Via.TOKEN), REQUESTED)
+
+
+@pytest.mark.parametrize("opened", ["/*", "/", "*", ""])
+@pytest.mark.parametrize("prefix", ["/apis/external.metrics.k8s.io/v1beta1/namespaces/shop", "/api/v1/namespaces/shop"])
+def test_no_setting_opens_the_resources_of_an_api_to_everyone(opened: str, prefix: str) -> None:
+    assert not OpenPaths([opened]).hold(attributes_of("GET", f"{prefix}/queue_depth"))

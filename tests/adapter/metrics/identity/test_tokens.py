@@ -77,6 +77,13 @@ def test_the_anonymous_user_is_not_added_to_system_authenticated() -> None:
     assert caller.groups == ("system:unauthenticated",)
 
 
+@pytest.mark.parametrize("nothing", [{}, {"groups": None, "extra": None}, {"groups": [], "extra": {}}])
+def test_a_user_without_groups_and_extras_is_identified(nothing: dict[str, Any]) -> None:
+    harness = Harness()
+    harness.reply = authenticated({"username": "bob", **nothing})
+    assert harness.identify() == Caller("bob", ("system:authenticated",), Via.TOKEN)
+
+
 @pytest.mark.parametrize(
     "reply",
     [
