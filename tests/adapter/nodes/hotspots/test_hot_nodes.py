@@ -41,6 +41,7 @@ def seen(averages: list[float]) -> tuple[list[bool], list[int]]:
         ([HOT, HOT, HOT, HOT], [0, 0, 1, 1], [1, 2, 3, 4]),
         ([HOT, HOT, COLD, HOT, HOT], [0, 0, 0, 0, 0], [1, 2, 0, 1, 2]),
         ([0.8, 0.8, 0.8], [0, 0, 0], [0, 0, 0]),
+        ([HOT, HOT, HOT, 0.8, 0.8], [0, 0, 1, 1, 0], [1, 2, 3, 4, 0]),
         ([HOT, HOT, HOT, COLD, HOT, COLD, COLD], [0, 0, 1, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 0]),
         ([HOT, HOT, HOT, COLD, COLD, HOT], [0, 0, 1, 1, 0, 0], [1, 2, 3, 4, 0, 1]),
         ([HOT, HOT, NAN, HOT], [0, 0, 0, 1], [1, 2, 2, 3]),

@@ -125,6 +125,14 @@ def test_a_file_that_cannot_be_used_is_reported_once_and_moved_aside(
     assert problem in record.__dict__["fields"]["problem"]
 
 
+@pytest.mark.parametrize(("ahead", "is_used"), [(60, True), (61, False)])
+def test_a_clock_may_be_a_minute_behind_the_newest_sample(tmp_path: Path, ahead: int, *, is_used: bool) -> None:
+    path, time = tmp_path / "f", Time()
+    written(path, cpu_of("a"))
+    time.clock = Clock(monotonic=lambda: time.now, wall=lambda: float(END - ahead))
+    assert (nodes_of(file_at(path, time).read()) == ("a",)) is is_used
+
+
 def test_a_file_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

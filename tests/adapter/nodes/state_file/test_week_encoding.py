@@ -49,6 +49,6 @@ def test_a_file_that_cannot_be_used_is_refused(content: bytes, problem: str) -> 
 
 def test_values_that_are_not_ratios_are_read_as_unknown() -> None:
     means = MEANS.copy()
-    means[0, :3] = [40.0, -1.0, np.inf]
+    means[0, :4] = [40.0, -1.0, np.inf, 1.01]
     content = b"".join(encode_week(LoadWeek(WEEK.end, WEEK.nodes, means), "m"))
-    assert np.isnan(decode_week(content, "m").means[0, :3]).all()
+    assert np.isnan(decode_week(content, "m").means[0, :4]).all()
