@@ -87,9 +87,10 @@ def test_the_reason_of_a_failed_query_is_kept_beside_older_samples() -> None:
     assert found.resources[CPU].stats[0, AVG, 0] == pytest.approx(0.2)
 
 
-def test_ratios_slightly_above_1_count_as_1() -> None:
-    found = assemble(sample_set(steady(1.01)), ("node-0000",), FACTS).resources[CPU]
-    assert found.stats[0, [AVG, MAX], 0].tolist() == [1.0, 1.0]
+@pytest.mark.parametrize(("ratio", "served"), [(1.01, 1.0), (1.0, 1.0), (0.004, 0.004), (0.0, 0.0)])
+def test_only_ratios_slightly_above_1_are_served_as_another_number(ratio: float, served: float) -> None:
+    found = assemble(sample_set(steady(ratio)), ("node-0000",), FACTS).resources[CPU]
+    assert found.stats[0, [AVG, MAX], 0].tolist() == pytest.approx([served, served])
 
 
 def test_a_sample_counts_until_the_next_scrape_is_due() -> None:
