@@ -126,14 +126,24 @@ def test_an_estimate_is_never_above_1() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "requested"),
-    [({"a": 0.3, "b": 0.3}, requests(NAN, 0.5, 0.5)), ({}, HALF), ({"a": 0.3, "b": 0.3}, {})],
-    ids=["requests unknown", "nothing was ever measured", "no requests of this resource"],
+    ("before", "formerly_requested", "requested"),
+    [
+        ({"a": 0.3, "b": 0.3}, HALF, requests(NAN, 0.5, 0.5)),
+        ({"a": 0.3, "b": 0.3}, requests(0.0, 0.5, 0.5), requests(NAN, 0.5, 0.5)),
+        ({}, HALF, HALF),
+        ({"a": 0.3, "b": 0.3}, HALF, {}),
+    ],
+    ids=[
+        "requests unknown",
+        "requests unknown after very small ones",
+        "nothing was ever measured",
+        "no requests of this resource",
+    ],
 )
 def test_without_a_known_ratio_or_requests_there_is_no_estimate(
-    before: Mapping[str, float], requested: dict[LoadResource, Floats]
+    before: Mapping[str, float], formerly_requested: dict[LoadResource, Floats], requested: dict[LoadResource, Floats]
 ) -> None:
-    state = bad_for_long(before)
+    state = bad_for_long(before, formerly_requested)
     found = with_estimates(snapshot_of({}, END + 600), state, requested).resources[CPU]
     assert not found.is_estimated[0]
     assert np.isnan(found.stats[:, :, 0]).all()
