@@ -25,6 +25,7 @@ from adapter.metrics.identity.callers import (
     Via,
 )
 from adapter.metrics.identity.chains import MOST_CHAINS, utc_now
+from adapter.metrics.identity.front_proxy import MOST_CALLERS, MOST_HEADER_NAMES, CallerReader
 from adapter.metrics.identity.headers import HeaderNames
 from demo.machine.certificates import Authority, Validity
 
@@ -307,6 +308,13 @@ class TestRotation:
         bundle.write_bytes(other.ca_file.read_bytes())
         time.pass_(LOOK_SECONDS)
         assert proxy.identify(Peer(other.client(NAME).chain), ALICE).name == "alice"
+
+
+def test_users_who_make_up_names_and_headers_are_all_identified_in_bounded_memory() -> None:
+    reader = CallerReader(HeaderNames())
+    for name in [*(f"user-{number}" for number in range(MOST_CALLERS + 1)), "user-0", f"user-{MOST_CALLERS}"]:
+        assert reader.read([(f"X-Of-{name}", ""), ("X-Remote-User", name)]).name == name
+    assert (len(reader._known), len(reader._foreign)) == (MOST_CALLERS, MOST_HEADER_NAMES)
 
 
 def test_the_number_of_remembered_verdicts_is_bounded(authority: Authority, time: Time) -> None:
