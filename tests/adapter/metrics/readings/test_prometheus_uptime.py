@@ -254,6 +254,17 @@ def test_one_failing_query_among_good_ones_is_not_an_outage(error: PrometheusErr
     assert since(clock, uptime) == 400
 
 
+@pytest.mark.parametrize(("quiet", "counted"), [(14.5, 14.5), (15.0, 0.0), (100.0, 0.0)])
+def test_an_odd_answer_long_after_the_last_good_one_is_an_outage(quiet: float, counted: float) -> None:
+    clock = FakeClock()
+    uptime = PrometheusUptime(clock.clock)
+    uptime.note_answer()
+    clock.forward(quiet)
+    uptime.note_failure(FOREIGN, clock.now)
+    uptime.note_answer()
+    assert since(clock, uptime) == counted
+
+
 @pytest.mark.parametrize("error", [LATE, FOREIGN])
 def test_a_server_that_answers_no_query_is_away(error: PrometheusError) -> None:
     clock = FakeClock()
@@ -305,15 +316,16 @@ def test_a_wall_clock_that_jumps_does_not_lengthen_the_uptime() -> None:
     assert since(clock, uptime) == pytest.approx(20)
 
 
-def test_without_a_start_time_prometheus_may_have_been_away_between_queries() -> None:
+@pytest.mark.parametrize(("unseen", "counted"), [(300, 330), (301, 30), (3 * DAY, 30)])
+def test_without_a_start_time_prometheus_may_have_been_away_between_queries(unseen: float, counted: float) -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
     uptime.note_answer()
-    clock.forward(3 * DAY)
+    clock.forward(unseen)
     uptime.note_answer()
     clock.forward(30)
     uptime.note_answer()
-    assert since(clock, uptime) == 30
+    assert since(clock, uptime) == counted
 
 
 def test_with_a_start_time_prometheus_was_up_between_queries() -> None:
@@ -327,15 +339,16 @@ def test_with_a_start_time_prometheus_was_up_between_queries() -> None:
     assert since(clock, uptime) == pytest.approx(4 * DAY)
 
 
-def test_no_samples_are_collected_while_the_machine_sleeps() -> None:
+@pytest.mark.parametrize(("asleep", "counted"), [(299, DAY + 30), (302, 20), (3600, 20)])
+def test_no_samples_are_collected_while_the_machine_sleeps(asleep: float, counted: float) -> None:
     clock = FakeClock()
     uptime = wanted(clock, FakeStart(Started(START - DAY, START - DAY)))
     uptime.note_answer()
     uptime.ask_start()
     # The monotonic clock stands still then.
-    clock.wall_offset += 3600
+    clock.wall_offset += asleep
     clock.forward(10)
     uptime.note_answer()
     uptime.ask_start()
     clock.forward(20)
-    assert since(clock, uptime) == pytest.approx(20)
+    assert since(clock, uptime) == pytest.approx(counted)
