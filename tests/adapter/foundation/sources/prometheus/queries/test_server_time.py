@@ -284,11 +284,13 @@ class TestStatedTime:
     ) -> None:
         assert stated_time(answer("1800000000.5", "1800000000.5")) == StatedTime(1800000000.5, 1800000000.5)
         assert stated_time(answer("1800000000", "1799999970")) == StatedTime(1800000000.0, 1799999970.0)
+        assert stated_time(answer("1800000000", "1799996400")) == StatedTime(1800000000.0, 1799996400.0)
 
     @pytest.mark.parametrize(
         "body",
         [
             answer("1800000000", "1"),
+            answer("1800000000", "1799996399"),
             answer("1800000000", "NaN"),
             answer("1800000000", "+Inf"),
             answer("1800000000", "1800000000", times=0),
