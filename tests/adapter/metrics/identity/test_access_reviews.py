@@ -99,6 +99,10 @@ class TestReviewContents:
             assert harness.allows(Caller("root", ("system:masters",), via))
         assert harness.reviews_sent == 0
 
+    def test_a_long_reason_is_cut_off(self) -> None:
+        reply = b'{"kind": "SubjectAccessReview", "status": {"allowed": false, "reason": "%b"}}' % (b"r" * 300_000)
+        assert decode_decision(reply).reason == "r" * 256
+
     def test_a_refusal_has_the_wording_of_kubernetes_and_the_reason_if_any(self) -> None:
         harness = Harness()
         harness.reply = NO
