@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from benchmarks.options import command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.tally import Outcome
+from demo.machine.http_answers import serving
 from demo.machine.processes import ProcessFailedError, start
 from demo.machine.prometheus import running_prometheus
 
@@ -156,15 +156,8 @@ def exporter(names: int) -> Iterator[int]:
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving(server):
         yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def wait_for_list(adapter: RunningAdapter, settings: Settings, progress: Progress) -> None:

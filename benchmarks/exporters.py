@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
 
 from benchmarks.fleet_of_pods import Fleet  # noqa: TC001 - msgspec reads the annotations
 from demo.machine.files import replace_file
+from demo.machine.http_answers import AnswerHandler
 
 _EPOCH = 1_700_000_000
 """The time at which all counters began, in Unix seconds."""
@@ -59,25 +60,15 @@ def main() -> None:
     fleet = plan.fleet
     targets = [Target(fleet, apps_of_target(fleet, plan.targets, number)) for number in range(plan.targets)]
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(targets))
-    server.daemon_threads = True
     replace_file(Path(plan.port_file), str(server.server_address[1]))
     server.serve_forever()
 
 
-def _handler_of(targets: list[Target]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+def _handler_of(targets: list[Target]) -> type[AnswerHandler]:
+    class Handler(AnswerHandler):
         def do_GET(self) -> None:
-            body = targets[int(self.path.strip("/"))].text(time.time())
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_arguments: object) -> None:
-            return
+            text = targets[int(self.path.strip("/"))].text(time.time())
+            self.answer(text, "text/plain; version=0.0.4; charset=utf-8")
 
     return Handler
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -23,6 +23,7 @@ from adapter.nodes.queries.scrape_intervals import COUNT_WINDOW_SECONDS
 from adapter.nodes.queries.series_survey import survey_query
 from benchmarks.node_loads import CLASSES, SCRAPE_SECONDS, class_of, ratio_at, scraped_at
 from benchmarks.scripted_cluster import node_address, node_name
+from demo.machine.http_answers import AnswerHandler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -150,8 +151,6 @@ def _points(part: str, of_class: int, times: Sequence[float]) -> bytes:
 class AnswerServer(ThreadingHTTPServer):
     """Serves the answers on a free port of loopback."""
 
-    daemon_threads = True
-
     def __init__(self, answers: NodeAnswers) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers = answers
@@ -160,12 +159,8 @@ class AnswerServer(ThreadingHTTPServer):
         """Print nothing: a process that is killed closes its connections during queries."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(AnswerHandler):
     server: AnswerServer
-
-    def log_message(self, *_: object) -> None:
-        """Write no log."""
 
     def do_GET(self) -> None:
         """Answer a query whose parameters are in the path."""
@@ -174,16 +169,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a query whose parameters are in the body."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
-        self._reply(self.path.partition("?")[0], body)
+        self._reply(self.path.partition("?")[0], self.request_body().decode())
 
     def _reply(self, path: str, query: str) -> None:
         status, body = self.server.answers.answer(path, dict(parse_qsl(query)))
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer(body, status=status)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +30,7 @@ from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.simulated_nodes import CORES_MILLI, HISTORY, NODES, minutes_over, simulated_nodes
+from demo.machine.http_answers import AnswerHandler, serving
 from tests.e2e.controlplane import network, programs
 from tests.e2e.controlplane.cluster import running_cluster
 from tests.e2e.controlplane.images import images
@@ -151,7 +151,6 @@ def _configuration(extender: _ExtenderServer, name: str) -> Document:
 class _ExtenderServer(ThreadingHTTPServer):
     """Answers the scheduler from `snapshot`, which is set before each pod."""
 
-    daemon_threads = True
     snapshot: NodesSnapshot
 
     def __init__(self, host: str, policy: PolicyName | None) -> None:
@@ -168,39 +167,25 @@ class _ExtenderServer(ThreadingHTTPServer):
         self.routes: dict[str, Route] = {route.path: route for route in routes}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(AnswerHandler):
     server: _ExtenderServer
-
-    def log_message(self, *_: object) -> None:
-        """Write no log."""
 
     def do_POST(self) -> None:
         """Answer a call of the scheduler."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        body = self.request_body()
         route = self.server.routes.get(self.path)
         if route is None:
             self.send_error(404)
             return
         answer = route.handle(Request("POST", self.path, body=body))
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.content_type)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        self.wfile.write(answer.body)
+        self.answer(answer.body, answer.content_type, status=answer.status)
 
 
 @contextmanager
 def _extender(host: str, policy: PolicyName | None) -> Iterator[_ExtenderServer]:
     server = _ExtenderServer(host, policy)
-    thread = threading.Thread(target=server.serve_forever, name="extender", daemon=True)
-    thread.start()
-    try:
+    with serving(server):
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from benchmarks.scripted_pods import replica_set, service, whole_pod
+from demo.machine.http_answers import JSON, AnswerHandler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,20 +103,14 @@ def metadata(kind: str, number: int) -> dict[str, Any]:
 class ScriptedCluster(ThreadingHTTPServer):
     """The scripted API server."""
 
-    daemon_threads = True
-
     def __init__(self, sizes: dict[str, int], heartbeats_per_second: float) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.sizes = sizes
         self.heartbeats_per_second = heartbeats_per_second
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(AnswerHandler):
     server: ScriptedCluster
-
-    def log_message(self, *_: object) -> None:
-        """Write no log."""
 
     def do_GET(self) -> None:
         """Answer a list or a watch."""
@@ -133,10 +128,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Allow whatever an access review asks about."""
-        self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        self._reply(
-            201, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": {"allowed": True}}
-        )
+        self.request_body()
+        allowed = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": {"allowed": True}}
+        self.answer(_json(allowed), status=201)
 
     def _is_metadata(self) -> bool:
         return "PartialObjectMetadata" in self.headers.get("Accept", "")
@@ -160,15 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         head = {"kind": _LISTS[kind], "apiVersion": group_version}
         if self._is_metadata():
             head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-        self._reply(200, head | {"metadata": about, "items": items})
-
-    def _reply(self, status: int, document: dict[str, Any]) -> None:
-        body = _json(document)
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer(_json(head | {"metadata": about, "items": items}))
 
     def _stream(self, kind: str) -> None:
         """Send the objects as events, up to the bookmark that ends them (KEP-3157)."""
@@ -182,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _begin_chunks(self) -> None:
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", JSON)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 

@@ -8,15 +8,16 @@ queries.
 from __future__ import annotations
 
 import re
-import threading
 import time
 import urllib.parse
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import msgspec
+
+from demo.machine.http_answers import AnswerHandler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,25 +107,16 @@ def scripted_prometheus(script: Script) -> Iterator[str]:
         told = script
 
     server = _Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, name="scripted-prometheus", daemon=True)
-    thread.start()
-    try:
+    with serving(server):
         yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
     def handle_error(self, request: object, client_address: object) -> None:
         """Print nothing: an adapter that shuts down closes its connections during queries."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(AnswerHandler):
     told: Script
 
     def do_GET(self) -> None:
@@ -132,11 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._reply(path, dict(urllib.parse.parse_qsl(query)))
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
-        self._reply(self.path.partition("?")[0], dict(urllib.parse.parse_qsl(body)))
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the method that it overrides
-        """Print nothing: queries are recorded."""
+        self._reply(self.path.partition("?")[0], dict(urllib.parse.parse_qsl(self.request_body().decode())))
 
     def _reply(self, path: str, parameters: Mapping[str, str]) -> None:
         match path:
@@ -153,8 +141,4 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 data = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
                 status, body = 200, data
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer(body, status=status)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 import re
-from contextlib import contextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
+from benchmarks.separate_answers import separate_answers
+from demo.machine.http_answers import AnswerHandler
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 _NAMESPACES: Final = 50
 _SHAPES: Final = 32
@@ -26,24 +25,9 @@ _DAY: Final = 86_400
 _NAMED: Final = re.compile(r'namespace=~?"([^"]+)"')
 
 
-@contextmanager
-def size_answers(workloads: int) -> Iterator[str]:
+def size_answers(workloads: int) -> AbstractContextManager[str]:
     """Answer for this number of Deployments, in another process; yield the URL."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, workloads), daemon=True)
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{ours.recv()}"
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _serve(port: Connection, workloads: int) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Answers, workloads))
-    port.send(server.server_port)
-    server.serve_forever()
+    return separate_answers(_Answers, workloads)
 
 
 def _namespace(number: int) -> str:
@@ -94,17 +78,14 @@ def _vector(query: str, workloads: int) -> list[tuple[dict[str, str], float]]:
     return []
 
 
-class _Answers(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class _Answers(AnswerHandler):
     def __init__(self, workloads: int, *arguments: object) -> None:
         self._workloads = workloads
         super().__init__(*arguments)  # type: ignore[arg-type] # what the server hands on
 
     def do_POST(self) -> None:
         """Answer a query whose parameters are in the body."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
-        asked = {name: values[0] for name, values in parse_qs(body).items()}
+        asked = {name: values[0] for name, values in parse_qs(self.request_body().decode()).items()}
         if urlsplit(self.path).path.endswith("/query_range"):
             self._reply("matrix", self._matrix(asked))
             return
@@ -113,9 +94,6 @@ class _Answers(BaseHTTPRequestHandler):
         self._reply(
             "vector", ",".join(f'{{"metric":{json.dumps(labels)},"value":[{at},"{value}"]}}' for labels, value in found)
         )
-
-    def log_message(self, *_: object) -> None:
-        """Write no log."""
 
     def _matrix(self, asked: dict[str, str]) -> str:
         start, end, step = (float(asked[name]) for name in ("start", "end", "step"))
@@ -130,9 +108,4 @@ class _Answers(BaseHTTPRequestHandler):
         )
 
     def _reply(self, kind: str, elements: str) -> None:
-        body = f'{{"status":"success","data":{{"resultType":"{kind}","result":[{elements}]}}}}'.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer(f'{{"status":"success","data":{{"resultType":"{kind}","result":[{elements}]}}}}'.encode())

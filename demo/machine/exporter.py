@@ -7,8 +7,10 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+
+from demo.machine.http_answers import AnswerHandler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,27 +84,16 @@ def running_exporter(text: str = "", *, stamped: bool = False) -> Iterator[Expor
 
 
 class _QuietServer(ThreadingHTTPServer):
-    daemon_threads = True
-
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the base class has them
         # A scraper that gives up in the middle is not an error.
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
-def _handler_of(exporter: Exporter) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+def _handler_of(exporter: Exporter) -> type[AnswerHandler]:
+    class Handler(AnswerHandler):
         def do_GET(self) -> None:
             content_type, body = exporter.scraped()
-            self.send_response(200)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_arguments: object) -> None:
-            return
+            self.answer(body, content_type)
 
     return Handler

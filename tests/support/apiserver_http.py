@@ -94,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         except RefusedError as refused:
             self._send(refused.code, refused.status)
 
-    do_PUT = do_PATCH = do_DELETE = _refuse_verb  # noqa: N815 - as http.server looks them up
+    do_PUT = do_PATCH = do_DELETE = _refuse_verb
 
     def _document(self, body: bytes) -> Json:
         if self.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":

@@ -123,7 +123,7 @@ class ObjectHandler(Handler):
         moment = time.time() if timestamp is None else timestamp
         return email.utils.formatdate(moment + self._fake.clock_error, usegmt=True)
 
-    def do_GET(self) -> None:  # noqa: N802 - as http.server looks it up
+    def do_GET(self) -> None:
         path, query = self.path.partition("?")[0], self._query()
         self.server.ended.wait(self._fake.slow.get(path, 0.0))
         if path in self._fake.answers:
@@ -147,7 +147,7 @@ class ObjectHandler(Handler):
     def _query(self) -> dict[str, str]:
         return dict(urllib.parse.parse_qsl(self.path.partition("?")[2], keep_blank_values=True))
 
-    def do_POST(self) -> None:  # noqa: N802 - as http.server looks it up
+    def do_POST(self) -> None:
         path = self.path
         if path == _REVIEW:
             self._answer(path, lambda: (201, self._review_of(self._body("application/json"))))
@@ -159,7 +159,7 @@ class ObjectHandler(Handler):
         else:
             super().do_POST()
 
-    def do_PATCH(self) -> None:  # noqa: N802 - as http.server looks it up
+    def do_PATCH(self) -> None:
         path = self.path.partition("?")[0]
         strategic = self.headers.get("Content-Type") == _STRATEGIC_PATCH
         media_type = _STRATEGIC_PATCH if strategic else _MERGE_PATCH
@@ -169,10 +169,10 @@ class ObjectHandler(Handler):
         else:
             self._refuse_verb()
 
-    def do_PUT(self) -> None:  # noqa: N802 - as http.server looks it up
+    def do_PUT(self) -> None:
         self._change(lambda path: self._fake.objects.replace(path, self._body("application/json")))
 
-    def do_DELETE(self) -> None:  # noqa: N802 - as http.server looks it up
+    def do_DELETE(self) -> None:
         self._change(lambda path: self._fake.objects.delete(path, self._body("application/json")))
 
     def _change(self, change: Callable[[str], Json]) -> None:
