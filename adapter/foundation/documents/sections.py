@@ -171,11 +171,7 @@ def mapping_of(
         if empty[0] and not given.node.entries:
             yield given.node.problem(*empty)
 
-    return Section(name, _others_alone, check=check, others=(key, value))
-
-
-def _others_alone(others: dict[Any, Any]) -> dict[Any, Any]:
-    return others
+    return Section(name, lambda others: others, check=check, others=(key, value))
 
 
 def _nullable(schema: Schema) -> Schema:

@@ -47,10 +47,6 @@ def _whole_bytes(quantity: Quantity) -> int:
     return -(-quantity.milli_value() // 1000)
 
 
-def _amounts(**amounts: int) -> dict[str, int]:
-    return amounts
-
-
 def _percentile_ratio(text: str) -> float | None:
     return None if text == _AUTO else _PERCENTILE.parse(text) / 100
 
@@ -70,7 +66,7 @@ def _from_usage(
 def _bound_keys(name: str) -> Section[dict[str, int]]:
     return Section(
         name,
-        _amounts,
+        dict,
         (
             Key("cpu", QUANTITY.then(lambda quantity: quantity.milli_value()), "Of CPU.", into=CPU),
             Key("memory", QUANTITY.then(_whole_bytes), "Of memory.", into=MEMORY),

@@ -95,7 +95,7 @@ def scrapes_in_an_hour(where: str) -> str:
 
 def clusters(metric: str, labels: Collection[str], where: str) -> str:
     """Return the query for all values of labels that name clusters."""
-    return f"group by ({', '.join(labels)}) ({metric}{{{_matchers(where)}}})"
+    return f'group by ({", ".join(labels)}) ({metric}{{namespace!=""{where}}})'
 
 
 def owners(metric: str, name: str, where: str, seconds: int | None = None) -> str:
@@ -153,10 +153,6 @@ def kills(where: str, seconds: int) -> str:
 def pods_matcher(pods: Collection[str]) -> str:
     """Return a matcher of pods, with a leading comma."""
     return f",pod=~{go_quoted('|'.join(map(quote_pattern, sorted(pods))))}"
-
-
-def _matchers(where: str) -> str:
-    return f'namespace!=""{where}'
 
 
 def container_matcher(container: str) -> str:

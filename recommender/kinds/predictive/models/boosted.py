@@ -53,7 +53,7 @@ def _with_conformal(
     parameters: Forest | None, history: LoadHistory, origins: IntArray, task: ForecastTask
 ) -> Forecasts:
     """Return the geometric mean of this forecast and `conformal`'s: a rise that only one foresees counts half."""
-    fitted, rule = forecast(parameters, history, origins, task), conformal_forecasts(history, origins, task)
+    fitted, rule = forecast(parameters, history, origins, task), conformal_forecasts(None, history, origins, task)
     upper = np.sqrt(fitted.upper) * np.sqrt(rule.upper)
     return Forecasts(np.minimum(fitted.median, upper), upper)
 

@@ -26,7 +26,7 @@ FLOOR_RATIO = 0.1
 BLOCK_SAMPLES = 400_000
 
 
-def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+def conformal_forecasts(_fitted: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     """Return the largest load of the last ten minutes, with conformal room above it."""
 
     def forecast_block(block: LoadHistory) -> Forecasts:
@@ -38,10 +38,6 @@ def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastT
         return limit_growth(found, block, origins, task.max_growth, task.lead_seconds)
 
     return in_blocks(forecast_block, history, origins, _rows(history))
-
-
-def _conformal(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    return conformal_forecasts(history, origins, task)
 
 
 def _largest_hour(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
@@ -58,5 +54,5 @@ def _rows(history: LoadHistory) -> int:
     return max(1, BLOCK_SAMPLES // max(1, history.steps))
 
 
-CONFORMAL = Model(ModelName.CONFORMAL, 0.0, no_fit, _conformal)
+CONFORMAL = Model(ModelName.CONFORMAL, 0.0, no_fit, conformal_forecasts)
 LARGEST_HOUR = Model(ModelName.LARGEST_HOUR, 0.0, no_fit, _largest_hour)

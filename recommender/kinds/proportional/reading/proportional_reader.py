@@ -71,10 +71,6 @@ def _check_sections(given: Given) -> Iterator[DocumentProblem]:
         yield given.node.problem("neither `requests` nor `limits` is here", "write at least one")
 
 
-def _sections(**sections: dict[str, ResourceStep]) -> dict[str, dict[str, ResourceStep]]:
-    return sections
-
-
 _STEP: Final = Section(
     "resources",
     _step,
@@ -98,7 +94,7 @@ RESOURCES: Final = mapping_of(
     TEXTS_MAY_BE_EMPTY,
     Section(
         "resources",
-        _sections,
+        dict,
         tuple(Key(name, _BY_RESOURCE, f"The {name}, by resource.") for name in ("requests", "limits")),
         _check_sections,
     ),

@@ -29,10 +29,6 @@ def _matchers(text: str) -> Matchers:
         raise WrongValueError(f"prometheus.matchers: {message}", fix) from None
 
 
-def _basic_auth(username: str, password_file: Path) -> tuple[str, Path]:
-    return username, password_file
-
-
 def _settings(
     basic_auth: tuple[str | None, Path | None] = (None, None),
     headers: Mapping[str, str] | None = None,
@@ -62,7 +58,7 @@ _KEYS: Final = (
         "basicAuth",
         Section(
             "prometheus.basicAuth",
-            _basic_auth,
+            lambda username, password_file: (username, password_file),
             (
                 Key("username", TEXT, "Name of the user.", "NAME"),
                 Key("passwordFile", PATH, "File with the password.", "/path/to/password"),
