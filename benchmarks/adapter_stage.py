@@ -6,7 +6,6 @@ import json
 import re
 import sys
 import urllib.parse
-import urllib.request
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from benchmarks.exporters import ExporterPlan
 from benchmarks.fleet_of_pods import COUNTER, QUEUE
 from benchmarks.usage import usage
 from demo.machine.certificates import Authority
-from demo.machine.ports import free_port
+from demo.machine.ports import answers, fetched, free_port
 from demo.machine.processes import start
 from demo.machine.prometheus import running_prometheus
 
@@ -72,7 +71,7 @@ class Backdrop:
     def asked(self) -> dict[str, int]:
         """Return how many requests Prometheus has counted, by handler."""
         counted = dict.fromkeys(("/api/v1/query", "/api/v1/series"), 0)
-        for handler, value in _COUNTED.findall(_get(f"{self.prometheus.url}/metrics").decode()):
+        for handler, value in _COUNTED.findall(fetched(f"{self.prometheus.url}/metrics").decode()):
             counted[handler] += int(float(value))
         return counted
 
@@ -173,7 +172,7 @@ def running_adapter(stage: Standing, name: str, command: list[str]) -> Iterator[
         on(stage.cores.measured),
         start([*command, *flags], log_path=folder / "adapter.log", name=name, folder=CHECKOUT) as process,
     ):
-        process.wait_until(lambda: _answers(f"http://127.0.0.1:{plain_port}/readyz"), READY_SECONDS)
+        process.wait_until(lambda: answers(f"http://127.0.0.1:{plain_port}/readyz"), READY_SECONDS)
         endpoint = Endpoint(
             port=port,
             ca_file=str(serving.ca_file),
@@ -206,17 +205,4 @@ def _number(url: str, query: str) -> int:
 
 
 def _data(url: str) -> Any:  # noqa: ANN401 - JSON
-    return json.loads(_get(url))["data"]
-
-
-def _get(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=30.0) as response:  # noqa: S310 - an address of ours on loopback
-        body: bytes = response.read()
-        return body
-
-
-def _answers(url: str) -> bool:
-    try:
-        return bool(_get(url))
-    except OSError:
-        return False
+    return json.loads(fetched(url))["data"]

@@ -57,6 +57,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     certificate_file: str
     key_file: str
 
+    def tls(self) -> ssl.SSLContext:
+        """Return the settings of a connection to the adapter."""
+        context = ssl.create_default_context(cafile=self.ca_file)
+        context.load_cert_chain(self.certificate_file, self.key_file)
+        return context
+
 
 class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The requests of one client. Moments are monotonic seconds, which all processes of a machine share."""
@@ -155,7 +161,7 @@ class AggregatorClient:
         """Open all connections; raises OSError."""
         self._plan = plan
         self._judge = _JUDGES[plan.workload]
-        self._context = _tls(plan.endpoint)
+        self._context = plan.endpoint.tls()
         # select(2) waits in microseconds, epoll in milliseconds: too coarse to send at a given moment.
         self._selector = selectors.SelectSelector()
         self._idle = deque(Connection(self._connected) for _ in range(plan.connections))
@@ -265,12 +271,6 @@ def main() -> None:
     outcome = client.run()
     client.close()
     Path(plan.result_file).write_bytes(msgspec.json.encode(outcome))
-
-
-def _tls(endpoint: Endpoint) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=endpoint.ca_file)
-    context.load_cert_chain(endpoint.certificate_file, endpoint.key_file)
-    return context
 
 
 def _stride(apps: int) -> int:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from benchmarks.fleet_of_pods import Fleet
+    from benchmarks.kept_connection import Answer
 
 RATE_TOLERANCE_MILLI = 2
 """Prometheus computes rates in floating point, and digits below a thousandth are cut off."""
@@ -22,6 +23,24 @@ _SUFFIXES = {"m": 1, "": 1000, "k": 10**6, "M": 10**9, "G": 10**12, "Ki": 1000 <
 
 class WrongAnswerError(Exception):
     """The answer is wrong; the message says in what way."""
+
+
+class NewAnswers:
+    """Tells new answers from those that equal the one before, so that judging costs the client little."""
+
+    def __init__(self) -> None:
+        self._last = b""
+        self.size = 0
+        """The size of the last body, in bytes."""
+
+    def is_new(self, answer: Answer) -> bool:
+        """Return whether the body differs from the last one. Raises WrongAnswerError unless the status is 200."""
+        if answer.status != 200:
+            raise WrongAnswerError(f"status {answer.status}: {answer.body[:200]!r}")
+        if answer.body == self._last:
+            return False
+        self._last, self.size = answer.body, len(answer.body)
+        return True
 
 
 class _Described(msgspec.Struct, frozen=True):

@@ -14,9 +14,9 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.refresher import SampleRefresher
 from benchmarks.node_loads import SCRAPE_SECONDS, class_of, mean_ratio
-from benchmarks.nodes_stage import fetched
 from benchmarks.scripted_cluster import node_address
 from benchmarks.usage import usage
+from demo.machine.ports import fetched
 from demo.machine.prometheus import running_prometheus
 from tests.support.backfill import backfill
 

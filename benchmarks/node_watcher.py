@@ -25,13 +25,14 @@ from benchmarks.cores import Cores, on
 from benchmarks.judging import WrongAnswerError
 from benchmarks.kept_connection import get, measured, row_of
 from benchmarks.node_query_cost import query_cost_row
-from benchmarks.nodes_stage import PODS_OF_A_NODE, START_SECONDS, fetched, nodes_stage, running_floor, running_nodes
+from benchmarks.nodes_stage import PODS_OF_A_NODE, START_SECONDS, nodes_stage, running_floor, running_nodes
 from benchmarks.options import between, command_line
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.scripted_cluster import node_name
 from benchmarks.usage import usage
 from benchmarks.watcher_answers import WatcherJudge
+from demo.machine.ports import fetched
 
 if TYPE_CHECKING:
     import argparse

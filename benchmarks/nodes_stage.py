@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-import urllib.request
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from benchmarks.cluster_stage import CHECKOUT, HEARTBEATS_PER_SECOND, scripted_a
 from benchmarks.cores import on
 from benchmarks.node_answers import Asked
 from benchmarks.scripted_pods import PODS_OF_AN_APP
-from demo.machine.ports import answers, free_port
+from demo.machine.ports import answers, fetched, free_port
 from demo.machine.processes import start
 
 if TYPE_CHECKING:
@@ -147,10 +146,3 @@ def running_floor(stage: NodesStage) -> Iterator[RunningNodes]:
         running = RunningNodes(process, port, time.monotonic())
         running.wait_for("/empty")
         yield running
-
-
-def fetched(url: str) -> bytes:
-    """Return the body of an address of this machine. Raises OSError."""
-    with urllib.request.urlopen(url, timeout=30.0) as response:  # noqa: S310 - an address of ours on loopback
-        body: bytes = response.read()
-        return body

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchmarks.judging import WrongAnswerError
+from benchmarks.judging import NewAnswers, WrongAnswerError
 from benchmarks.node_loads import HALF_SWING, class_of, mean_ratio
 from benchmarks.scripted_cluster import CORES_OF_A_NODE
 
@@ -42,7 +42,7 @@ _priorities = msgspec.json.Decoder(list[Priority])
 _filtered = msgspec.json.Decoder(_FilterResult)
 
 
-class ScoreJudge:
+class ScoreJudge(NewAnswers):
     """Judges the answers to requests with the same names. Each method raises WrongAnswerError.
 
     An answer that equals the one before is not examined again, so that judging costs the client little.
@@ -50,33 +50,31 @@ class ScoreJudge:
 
     def __init__(self, names: Sequence[str], numbers: Sequence[int]) -> None:
         """`numbers` are those of the named nodes."""
+        super().__init__()
         self._names = list(names)
         self._means = [mean_ratio(class_of(number)) for number in numbers]
         self._bounds = [_bounds(mean) for mean in self._means]
-        self._last = b""
-        self.size = 0
-        """The size of the last body, in bytes."""
 
     def two_policies(self, answer: Answer) -> None:
         """Judge the scores of the configuration's two policies, once there are metrics."""
-        if self._is_new(answer):
+        if self.is_new(answer):
             for score, (least, most) in zip(self._scores(answer), self._bounds, strict=True):
                 if not least <= score <= most:
                     raise WrongAnswerError(f"score {score}, which must be {least} to {most}")
 
     def any_scores(self, answer: Answer) -> None:
         """Judge only the form of the scores."""
-        if self._is_new(answer):
+        if self.is_new(answer):
             self._scores(answer)
 
     def middle(self, answer: Answer) -> None:
         """Judge the scores while there are no metrics: each must be the middle one."""
-        if self._is_new(answer) and set(self._scores(answer)) != {MIDDLE}:
+        if self.is_new(answer) and set(self._scores(answer)) != {MIDDLE}:
             raise WrongAnswerError("scores without metrics are not all the middle one")
 
     def filtered(self, answer: Answer) -> None:
         """Judge the answer of the filter."""
-        if not self._is_new(answer):
+        if not self.is_new(answer):
             return
         found = _filtered.decode(answer.body)
         if found.error or len(found.node_names) + len(found.failed_nodes) != len(self._names):
@@ -85,14 +83,6 @@ class ScoreJudge:
             after = mean + POD_REQUEST_CORES / CORES_OF_A_NODE
             if abs(after - CPU_LIMIT) > _MEAN_TOLERANCE and (after > CPU_LIMIT) is not (name in found.failed_nodes):
                 raise WrongAnswerError(f"{name} would be at {after:.2f}, and failed is {name in found.failed_nodes}")
-
-    def _is_new(self, answer: Answer) -> bool:
-        if answer.status != 200:
-            raise WrongAnswerError(f"status {answer.status}: {answer.body[:200]!r}")
-        if answer.body == self._last:
-            return False
-        self._last, self.size = answer.body, len(answer.body)
-        return True
 
     def _scores(self, answer: Answer) -> list[int]:
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchmarks.judging import WrongAnswerError
+from benchmarks.judging import NewAnswers, WrongAnswerError
 from benchmarks.node_loads import HALF_SWING, class_of, mean_ratio
 from benchmarks.scripted_cluster import node_name
 
@@ -43,7 +43,7 @@ class _Document(msgspec.Struct, frozen=True):
     data: _Data
 
 
-class WatcherJudge:
+class WatcherJudge(NewAnswers):
     """Judges answers for the same nodes. Each method raises WrongAnswerError.
 
     An answer that equals the one before is not examined again, so that judging costs the client little.
@@ -51,21 +51,19 @@ class WatcherJudge:
 
     def __init__(self, numbers: range) -> None:
         """`numbers` are those of the nodes that an answer must have."""
+        super().__init__()
         self._means = {node_name(number): 100 * mean_ratio(class_of(number)) for number in numbers}
-        self._last = b""
-        self.size = 0
-        """The size of the last body, in bytes."""
         self.window_end = 0
         """The end of the last document's window, in Unix seconds."""
 
     def plain(self, answer: Answer) -> None:
         """Judge a document that is not compressed."""
-        if self._is_new(answer):
+        if self.is_new(answer):
             self._document(answer.body)
 
     def compressed(self, answer: Answer) -> None:
         """Judge a document that must be compressed."""
-        if not self._is_new(answer):
+        if not self.is_new(answer):
             return
         if b"content-encoding: gzip" not in answer.head:
             raise WrongAnswerError("the answer is not compressed")
@@ -73,21 +71,13 @@ class WatcherJudge:
 
     def of_one(self, answer: Answer) -> None:
         """Judge a document of a single node; each of them is examined."""
-        if self._is_new(answer):
+        if self.is_new(answer):
             self._document(answer.body, hosts=1)
 
     def unchanged(self, answer: Answer) -> None:
         """Judge an answer to a client that already has the document."""
         if answer.status != 304 or answer.body:
             raise WrongAnswerError(f"status {answer.status} with {len(answer.body)} bytes")
-
-    def _is_new(self, answer: Answer) -> bool:
-        if answer.status != 200:
-            raise WrongAnswerError(f"status {answer.status}: {answer.body[:200]!r}")
-        if answer.body == self._last:
-            return False
-        self._last, self.size = answer.body, len(answer.body)
-        return True
 
     def _document(self, body: bytes, hosts: int | None = None) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Ports of this machine: which one is free, and which one answers."""
+"""Ports of this machine: which one is free, which one answers, and what."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def free_port(host: str = "127.0.0.1") -> int:
             probe.bind((host, port))
             return port
     raise OSError(f"no free port of {host} was found in {_MOST_TRIES} tries: is the address one of this machine?")
+
+
+def fetched(url: str) -> bytes:
+    """Return the body of an address of this machine. Raises OSError."""
+    with urllib.request.urlopen(url, timeout=30.0) as response:  # noqa: S310 - an address of ours on loopback
+        body: bytes = response.read()
+        return body
 
 
 def answers(url: str) -> bool:
