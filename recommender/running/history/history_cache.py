@@ -191,7 +191,8 @@ class HistoryCache:
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         with ExitStack() as unless_usable:
             unless_usable.callback(connection.close)
-            connection.execute("PRAGMA journal_mode = WAL")
+            # Not WAL, whose index is mapped into memory: if somebody truncates that file, this process is killed.
+            connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("PRAGMA synchronous = NORMAL")
             _check(connection)
             migrate(connection)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +16,6 @@ from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.running.history.history_cache import KEPT_SECONDS, MIGRATIONS, HistoryCache
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECORD = Record(
     name="web",
@@ -158,8 +156,6 @@ def test_a_database_with_damaged_pages_is_moved_aside(harness: Harness) -> None:
     for second in range(500):
         harness.cache.add(START + second, [replace(RECORD, replicas=second)])
     harness.cache.flush()
-    with closing(sqlite3.connect(harness.path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     harness.cache._close()
     content = bytearray(harness.path.read_bytes())
     content[4096:] = b"\x07" * (len(content) - 4096)
@@ -188,7 +184,6 @@ def test_an_older_file_is_migrated(version: int, harness: Harness) -> None:
     ]
     with closing(sqlite3.connect(harness.path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_file_of_a_newer_version_is_moved_aside(harness: Harness, caplog: pytest.LogCaptureFixture) -> None:
@@ -236,6 +231,32 @@ def test_a_file_that_somebody_deletes_is_made_anew(
     harness.cache = harness.started()
     assert len(harness.read()) == 2
     assert not caplog.messages
+
+
+def test_files_that_somebody_truncates_do_not_end_the_process(harness: Harness) -> None:
+    harness.add(0, RECORD)
+    assert str(harness.path) not in Path("/proc/self/maps").read_text(), "a mapped file that is truncated kills"
+    for file in harness.path.parent.iterdir():
+        os.truncate(file, 0)
+    for seconds in (100, 200):
+        harness.add(seconds, RECORD)
+    assert [point.time for point in harness.read()] == [START + 100, START + 200]
+
+
+def test_a_file_that_an_earlier_version_left_with_a_write_ahead_log_is_used(harness: Harness) -> None:
+    harness.add(0, RECORD)
+    harness.cache._close()
+    with closing(sqlite3.connect(harness.path)) as earlier:
+        earlier.execute("PRAGMA journal_mode = WAL")
+        earlier.execute("UPDATE points SET replicas = 4")
+        earlier.commit()
+        left = {file: file.read_bytes() for file in harness.path.parent.iterdir()}
+    for file, content in left.items():
+        file.write_bytes(content)
+    harness.cache = harness.started()
+    harness.add(100, RECORD)
+    assert [point.replicas for point in harness.read()] == [4, 5]
+    assert list(harness.path.parent.iterdir()) == [harness.path]
 
 
 def test_an_unwritable_folder_counts_as_one_failure_and_raises_no_error(tmp_path: Path) -> None:
