@@ -13,7 +13,6 @@ import select
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class QueuedHandler(logging.Handler):
     """Formats records in the thread that logs them, and writes the lines to a stream in another thread.
 
     The thread starts with the first line of a process, so a forked child has its own. Lines that are queued at the fork
-    are written by the parent.
+    are written by the parent. If no thread can be started, the thread that logs writes what it can without waiting.
     """
 
     def __init__(self, stream: TextIO, most_bytes: int = MOST_BYTES) -> None:
@@ -61,7 +60,7 @@ class QueuedHandler(logging.Handler):
                 self._change.wait(left)
         # No thread can be started while the interpreter shuts down.
         while (line := self._next()) is not None:
-            if not _write_all(self._descriptor, line, until):
+            if _write_all(self._descriptor, line, until):
                 return
 
     def _begin(self) -> None:
@@ -82,19 +81,30 @@ class QueuedHandler(logging.Handler):
         with self._change:
             if self._bytes + len(line) > self._most:
                 self._dropped += 1
-                return
-            self._lines.append(line)
-            self._bytes += len(line)
+            else:
+                self._lines.append(line)
+                self._bytes += len(line)
             if self._thread is None:
                 self._start()
             self._change.notify_all()
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="log", daemon=True)
-        # There are no threads left, or the interpreter shuts down: the next line or `flush` writes this one.
-        with suppress(RuntimeError):
+        try:
             thread.start()
+        except RuntimeError:
+            # There are no threads left, or the interpreter shuts down.
+            self._write_ready()
+        else:
             self._thread = thread
+
+    def _write_ready(self) -> None:
+        """Write what the stream accepts at once; the rest waits for the next line or for `flush`."""
+        while (line := self._next()) is not None:
+            if rest := _write_all(self._descriptor, line, time.monotonic()):
+                self._lines.appendleft(rest)
+                self._bytes += len(rest)
+                return
 
     def _run(self) -> None:
         while True:
@@ -128,8 +138,8 @@ class QueuedHandler(logging.Handler):
         return f"{self.format(record)}\n".encode()
 
 
-def _write_all(descriptor: int, data: bytes, until: float | None = None) -> bool:
-    """Write everything, waiting for the reader until a monotonic time or without limit; return whether it was written.
+def _write_all(descriptor: int, data: bytes, until: float | None = None) -> bytes:
+    """Write data, waiting for the reader until a monotonic time or without limit; return what is left then.
 
     Text for a closed stream is lost, since there is no place to report it.
     """
@@ -139,11 +149,11 @@ def _write_all(descriptor: int, data: bytes, until: float | None = None) -> bool
     while view:
         left_ms = None if until is None else max(0.0, 1000 * (until - time.monotonic()))
         if not poll.poll(left_ms):
-            return False
+            return bytes(view)
         try:
             view = view[os.write(descriptor, view[:_PIECE]) :]
         except BlockingIOError:
             continue
         except OSError:
-            return False
-    return True
+            break
+    return b""

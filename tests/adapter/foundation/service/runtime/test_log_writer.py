@@ -145,6 +145,43 @@ def test_a_record_that_cannot_be_formatted_is_still_logged(pipe: Pipe) -> None:
     assert lines_read(pipe, handler) == ["a record of adapter.x could not be formatted: '%d of %d'"]
 
 
+def refuse_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+def test_a_line_is_written_at_once_although_no_thread_can_be_started(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_threads(monkeypatch)
+    handler = pipe.handler()
+    for message in ("first", "second"):
+        handler.handle(record(message))
+        assert select.select([pipe.reading], [], [], 0)[0]
+        assert os.read(pipe.reading.fileno(), PIPE_BYTES).endswith(f" {message}\n".encode())
+
+
+def test_without_threads_an_unread_log_delays_nobody_and_goes_on_as_soon_as_it_is_read(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = pipe.handler(most_bytes=20_000)
+    with monkeypatch.context() as threadless:
+        refuse_threads(threadless)
+        for number in range(30):
+            handler.handle(record("line %d %s", number, "x" * 1000))
+        assert select.select([pipe.reading], [], [], 0)[0]
+        text = os.read(pipe.reading.fileno(), PIPE_BYTES)
+        handler.handle(record("line 30 %s", "x" * 1000))
+        assert select.select([pipe.reading], [], [], 0)[0], "a line that is dropped makes no other line wait"
+    lines = (text.decode() + "\n".join(lines_read(pipe, handler))).splitlines()
+    numbers = [int(found[1]) for line in lines if (found := re.search(r" line (\d+) x{1000}$", line))]
+    (lost,) = [int(found[1]) for line in lines if (found := re.search(r" lines=(\d+)$", line))]
+    assert numbers == list(range(31 - lost))
+    assert len(lines) == len(numbers) + 1
+
+
 FORKS = """
 import logging, os, sys
 from adapter.foundation.service.runtime.logs import configure_logs
