@@ -63,7 +63,8 @@ class MachineDeletion:
         left = self._size(mark, group) - 1
         if left < group.min_size:
             return DeletionProblem(f"the group {mark.group} has a minimum of {group.min_size}")
-        if left - unseen < group.min_size:
+        # A node that exists can always go from a group that may have none.
+        if max(0, left - unseen) < group.min_size:
             message = (
                 f"the size of the group {mark.group}, with its minimum of {group.min_size}, may not count {unseen} "
             )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from recommender.running.sizes.removal_marks import REMOVAL
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterState
 
 
 class StopAfter(threading.Event):
@@ -33,3 +37,18 @@ def test_a_mark_that_is_left_over_is_removed_although_no_removal_is_configured_a
     assert harness.is_usable("n2")
     harness.later(10)
     assert harness.group.changes == []
+
+
+@pytest.mark.parametrize("is_configured", [True, False])
+def test_removals_are_advanced_each_second_only_while_removals_are_configured(*, is_configured: bool) -> None:
+    harness = ProviderHarness()
+    harness.removals.is_configured = lambda: is_configured
+    steps: list[ClusterState] = []
+
+    def seen() -> ClusterState:
+        steps.append(harness.api.seen())
+        return steps[-1]
+
+    harness.removals.cluster = seen
+    harness.removals.run(StopAfter(steps=61))
+    assert len(steps) == (61 if is_configured else 2)

@@ -17,6 +17,8 @@ from tests.recommender.running.sizes.provider_harness import ProviderHarness
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from adapter.foundation.sources.kubernetes.writing import Reply
+
 
 SCRATCH: Final = {"name": "scratch", "emptyDir": {}}
 
@@ -270,6 +272,29 @@ def test_a_removal_continues_in_the_next_process(after_seconds: int) -> None:
     harness.begin()
     harness.later(30)
     assert harness.group.changes == [("delete", ["n2"])]
+
+
+def test_a_removal_is_not_delayed_in_a_process_whose_clock_is_behind() -> None:
+    harness = ProviderHarness(now=100_000.0)
+    harness.resize(1, "n2")
+    harness.wall_ahead -= 50.0
+    harness.begin()
+    harness.later(8)
+    assert harness.group.changes == [("delete", ["n2"])]
+
+
+def test_nodes_that_stay_cost_no_request() -> None:
+    harness = ProviderHarness()
+    read, get = set[str](), harness.api.get
+
+    def count(path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
+        read.add(path)
+        return get(path, query, seconds=seconds)
+
+    harness.resize(1, "n2")
+    harness.api.get = count  # type: ignore[method-assign]
+    harness.later(10)
+    assert read == {"/api/v1/nodes/n2", "/api/v1/pods"}
 
 
 def test_a_deletion_is_not_requested_twice_if_the_process_ends_during_it() -> None:

@@ -91,12 +91,13 @@ def test_machines_that_are_not_running_do_not_count_towards_the_minimum(
     assert harness.group.changes == ([("delete", ["n2"])] if is_deleted else [])
 
 
+@pytest.mark.parametrize("lists_machines", [True, False])
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_a_deletion_by_a_killed_process_counts_towards_the_minimum_even_if_the_size_is_late(
-    *, is_answered: bool
+    *, is_answered: bool, lists_machines: bool
 ) -> None:
     harness = ProviderHarness(now=100_000.0)
-    harness.group.answers |= {"min_size": 1, "target_size": 2}
+    harness.group.answers |= {"min_size": 1, "target_size": 2} | ({} if lists_machines else {"nodes": []})
 
     def die() -> None:
         harness.permits = False
@@ -113,6 +114,7 @@ def test_a_deletion_by_a_killed_process_counts_towards_the_minimum_even_if_the_s
     harness.begin()
     harness.later(60)
     assert len(harness.group.changes) == 1, "the size that the provider shows may not count the first deletion"
+    assert (harness.is_cordoned("n1"), harness.is_cordoned("n2")) == (True, True)
     del harness.group.answers["target_size"]
     harness.later(120)
     assert len(harness.group.changes) == 1
@@ -144,3 +146,17 @@ def test_a_deletion_with_unknown_outcome_counts_towards_the_minimum() -> None:
     harness.later(60)
     assert len(harness.group.changes) == 1
     assert harness.is_usable("n1") or harness.is_usable("n2")
+
+
+def test_a_group_that_others_shrink_after_a_deletion_keeps_its_minimum() -> None:
+    harness = ProviderHarness()
+    harness.group.answers |= {"min_size": 1, "target_size": 3, "nodes": []}
+    harness.api.lingers = True
+    harness.api.add_pod("web", "n2")
+    harness.resize(1, "n1", "n2", known=3)
+    harness.later(10)
+    harness.group.answers["target_size"] = 1
+    harness.api.pods.clear()
+    harness.later(10)
+    assert harness.group.changes == [("delete", ["n1"])]
+    assert harness.is_usable("n2")

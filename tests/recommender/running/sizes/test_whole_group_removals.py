@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from recommender.outputs.scale_results import ScaleResult
 from recommender.running.sizes.machine_deletion import DeletionProblem, MachineDeletion
+from recommender.running.sizes.removal_marks import mark_of, marked_node
 from tests.recommender.running.sizes.provider_harness import ProviderHarness
 
 if TYPE_CHECKING:
@@ -79,6 +82,34 @@ def test_another_process_continues_the_removal_of_a_group_as_a_whole() -> None:
     harness.api.pods.clear()
     harness.later(5)
     assert sorted(harness.group.changes) == [("delete", ["n1"]), ("delete", ["n2"])]
+
+
+def test_another_process_continues_the_deletion_of_a_group_as_a_whole() -> None:
+    harness = ProviderHarness()
+    harness.resize(0, "n1", "n2", whole=2)
+
+    def die() -> None:
+        harness.permits = False
+
+    harness.group.on_change = die
+    harness.later(10)
+    assert harness.group.changes == [("delete", ["n2"])]
+    harness.group.on_change, harness.permits = lambda: None, True
+    harness.begin()
+    harness.later(30)
+    del harness.api.nodes["n2"]
+    harness.later(300)
+    assert harness.group.changes == [("delete", ["n2"]), ("delete", ["n1"])]
+
+
+def test_the_removal_of_another_group_does_not_count_for_a_group_that_goes_as_a_whole() -> None:
+    harness = ProviderHarness()
+    harness.resize(0, "n2", whole=2)
+    mark = mark_of(harness.api.nodes["n2"])
+    assert mark is not None
+    harness.api.nodes["n1"] = marked_node(harness.api.nodes["n1"], msgspec.structs.replace(mark, group="large"))
+    harness.later(70)
+    assert (harness.is_usable("n2"), harness.group.changes) == (True, [])
 
 
 def test_a_group_whose_deletion_has_begun_goes_as_a_whole_however_slow_its_provider_is(
