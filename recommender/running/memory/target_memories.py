@@ -95,7 +95,10 @@ class TargetMemories:
         if known is not None:
             known.forgotten.clear()
         if known is None or known.count != count:
+            # What is not stored yet is still known, unless another leader has decided since.
+            newest = {} if known is None or self.needs_load(name) else known.by_target
             known = self._known[name] = self._all(name, count, read_until)
+            known.by_target = {**known.by_target, **newest}
             self._read.pop(name, None)
             return Memory(by_target=known.by_target)
         for number in range(known.count):

@@ -16,6 +16,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory
+from recommender.running.memory import config_map_store
 from recommender.running.memory.config_map_store import MOST_SHARD_BYTES, ConfigMapMemoryStore
 from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memory_document import encode_shard
@@ -25,6 +26,7 @@ from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SHARDS = 32
@@ -102,8 +104,13 @@ def test_the_number_of_shards_is_fixed_and_each_is_small() -> None:
     assert max(map(len, harness.contents())) < MOST_SHARD_BYTES
     assert harness.lead(harness.process()[0]) == memory
     written = len(harness.results)
-    harness.poll(first, store, memory)
-    assert len(harness.results) == written, "what has not changed is not written again"
+    second, its_store = harness.process()
+    later = memories(10_000, decided=1060.0)
+    for _ in range(4):
+        harness.poll(first, store, later)
+    for _ in range(4):
+        harness.poll(second, its_store, later)
+    assert len(harness.results) == written, "what has not changed is not written again, not even after a restart"
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 32), (2, 32), (32, 64), (64, 32)])
@@ -129,6 +136,48 @@ def test_a_crash_while_the_number_of_shards_changes_loses_nothing(before: int, a
     documents = [gzip.decompress(base64.b64decode(each)) for each in harness.contents()]
     current = [document for document in documents if f'"shards":{after}}}'.encode() in document]
     assert sum(document.count(b'"namespace"') for document in current) == len(memory.by_target)
+
+
+def test_a_number_of_shards_that_changes_in_a_running_process_loses_nothing_that_is_not_stored_yet() -> None:
+    harness = Harness()
+    first, store = harness.process()
+    memory = memories(100)
+    harness.poll(first, store, memory)
+    first.remember("chat", memories(100, replicas=4, decided=1030.0))
+    memory = first.load("chat", 1, math.inf)
+    assert memory == memories(100, replicas=4, decided=1030.0)
+    first.remember("chat", memory)
+    for _ in range(10):
+        harness.now += 1.0
+        store.flush()
+    assert harness.process()[0].load("chat", 1, math.inf) == memory
+
+
+def test_a_number_of_shards_that_changes_after_another_leader_wrote_keeps_what_that_leader_wrote() -> None:
+    harness = Harness()
+    old, _ = harness.process()
+    old.load("chat", 1, math.inf)
+    old.remember("chat", memories(9))
+    assert old.store_now("chat", target(0))
+    new, _ = harness.process()
+    new.load("chat", 1, math.inf)
+    new.remember("chat", memories(9, replicas=4, decided=1500.0))
+    assert new.store_now("chat", target(0))
+    old.remember("chat", memories(9, replicas=5, decided=2000.0))
+    assert not old.store_now("chat", target(0))
+    assert old.load("chat", 2, math.inf) == memories(9, replicas=4, decided=1500.0)
+
+
+def test_nothing_is_decided_while_shards_cannot_be_written_in_their_new_number() -> None:
+    store = RefusingStore(frozenset())
+    known = TargetMemories(store)
+    known.load("chat", 2, math.inf)
+    known.remember("chat", memories(9))
+    store.refused = frozenset({0})
+    with pytest.raises(MemoryUnavailableError, match="another number of shards"):
+        TargetMemories(store).load("chat", 1, math.inf)
+    store.refused = frozenset()
+    assert TargetMemories(store).load("chat", 1, math.inf) == memories(9)
 
 
 @pytest.mark.parametrize("decided", [(1000.0, 2000.0), (2000.0, 1000.0)])
@@ -271,3 +320,42 @@ def test_shards_are_stored_in_a_folder_too(tmp_path: Path) -> None:
     (tmp_path / "tidewatch-recommender-chat-1.json.gz").write_bytes(b"broken")
     found = TargetMemories(FolderMemoryStore(tmp_path)).load("chat", SHARDS, math.inf)
     assert 800 < len(found.by_target) < 900
+
+
+def test_a_shard_that_is_too_large_is_reported_and_lets_no_scale_call_pass(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config_map_store, "MOST_SHARD_BYTES", 100)
+    harness = Harness()
+    known, _ = harness.process()
+    known.load("chat", 1, math.inf)
+    known.remember("chat", memories(9))
+    assert not known.store_now("chat", target(1))
+    assert harness.names() == []
+    [line] = [message for message in caplog.messages if "is not stored" in message]
+    assert line.endswith("lower forEach.max")
+
+
+@dataclass
+class DecidingStore(ProcessMemoryStore):
+    """A store during whose first urgent write the loop decides again."""
+
+    decide: list[Callable[[], None]]
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
+        if urgent and self.decide:
+            self.decide.pop()()
+        return super().save(name, memory, shard, shards, urgent=urgent)
+
+
+def test_a_decision_during_the_write_for_a_scale_call_is_not_lost() -> None:
+    newer = memories(1, replicas=9, decided=2000.0)
+    store = DecidingStore([lambda: known.remember("chat", newer)])
+    known = TargetMemories(store)
+    known.load("chat", 1, math.inf)
+    known.remember("chat", memories(1))
+    assert known.store_now("chat", target(0))
+    assert TargetMemories(store).load("chat", 1, math.inf) == newer
