@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +12,7 @@ from adapter.foundation.cluster.values.state import ClusterState, Observed, Unkn
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from recommender.configuration.needs import AskedQuery
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+from recommender.running.inputs import input_gathering
 from recommender.running.inputs.fair_threads import FairThreads
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.loads.load_needs import LoadNeed
@@ -253,6 +254,74 @@ def test_a_backend_that_was_slow_between_two_polls_uses_the_threads_for_slow_loo
     waiting.pop()()
     under_test.gather(wanted, 0.05)
     assert (usual, slow) == (["lookup"], ["lookup"])
+
+
+def test_queries_of_objects_run_in_the_threads_of_the_namespace_that_pays_and_delay_the_file_little(
+    queries: Queries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(input_gathering, "APART_SECONDS", 0.05)
+    paid: list[str] = []
+
+    def submit_for(namespace: str, work: Callable[[], None]) -> None:
+        paid.append(namespace)
+        in_threads(work)
+
+    threads = LookUpThreads(lambda work: work(), unused, submit_for)
+    under_test = Gatherer(InputSources(ClusterState, queries, unused, lambda _: {}), threads, threads)
+    found = under_test.gather(replace(WANTED, payers={AskedQuery("slow"): "shop"}), 60.0).queries
+    assert found == {"quick": Observed(5.0, 1.0), "slow": Unknown("the query has not been answered yet")}
+    assert paid == ["shop"]
+
+
+@pytest.mark.parametrize("has_its_own", [True, False])
+def test_loads_take_their_own_threads_if_there_are_any(*, has_its_own: bool) -> None:
+    taken: list[str] = []
+
+    def noted(pool: str) -> LookUpThreads:
+        def submit(work: Callable[[], None]) -> None:
+            taken.append(pool)
+            work()
+
+        return LookUpThreads(submit, submit)
+
+    sources = InputSources(ClusterState, unused, unused, lambda _: {}, lambda _: Observed({}, 1.0))
+    under_test = Gatherer(
+        sources, noted("queries"), noted("ConfigMaps"), load_threads=noted("loads") if has_its_own else None
+    )
+    need = LoadNeed("shop", PredictiveSettings(load="load"), 10.0)
+    assert under_test.gather(LookUps(loads=frozenset({need})), SOON).loads == {"shop": {}}
+    assert taken == ["loads" if has_its_own else "queries"]
+
+
+def test_an_answer_that_was_late_does_not_count_again_after_a_newer_one() -> None:
+    waiting: list[Callable[[], None]] = []
+    is_quick, asked = [False], [0.0]
+
+    def query(_asked: AskedQuery) -> Observed[float] | Unknown:
+        asked[0] += 1.0
+        return Observed(asked[0], 1.0)
+
+    def submit(work: Callable[[], None]) -> None:
+        if is_quick[0]:
+            work()
+        else:
+            waiting.append(work)
+
+    threads = LookUpThreads(submit, submit)
+    under_test = Gatherer(InputSources(ClusterState, query, unused, lambda _: {}), lambda _: threads, threads)
+    wanted = LookUps(frozenset({AskedQuery("load", "us"), AskedQuery("load", "eu")}))
+
+    def polled() -> set[object]:
+        found = under_test.gather(wanted, 0.0).queries_elsewhere
+        return {each["load"].value if isinstance(each["load"], Observed) else None for each in found.values()}
+
+    assert polled() == {None}
+    for work in waiting:
+        work()
+    is_quick[0] = True
+    assert polled() == {3.0, 4.0}
+    is_quick[0] = False
+    assert polled() == {None}
 
 
 @pytest.mark.parametrize("backend", ["", "us"], ids=["of one backend", "of several backends"])

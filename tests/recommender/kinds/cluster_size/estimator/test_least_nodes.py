@@ -89,7 +89,9 @@ def test_pods_placed_in_the_snapshot_do_not_raise_the_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prices", "cost"), [((1.0, None), None), ((1.0, 10.0), 4.0), ((1.0, 2.0), 2.0)], ids=["unknown", "small", "large"]
+    ("prices", "cost"),
+    [((1.0, None), None), ((1.0, 10.0), 4.0), ((1.0, 2.0), 2.0), ((0.1, 0.2), 0.2)],
+    ids=["unknown", "small", "large", "of cents"],
 )
 def test_the_cost_is_bounded_if_all_options_have_prices(prices: tuple[float, float | None], cost: float | None) -> None:
     snapshot = snapshot_of([])

@@ -172,23 +172,25 @@ def term(selector: str | None, key: str = "zone", *, namespaces: str = "shop", a
 @pytest.mark.parametrize(
     ("pending", "refused"),
     [
-        (near(term("app=db")), "b1 c1"),
-        (near(term("app=db"), term("app=db", HOSTNAME_LABEL)), "b1 c1"),
+        (near(term("app=db")), "b1 c1 none"),
+        (near(term("app=db"), term("app=db", HOSTNAME_LABEL)), "b1 c1 a2 none"),
         # No pod matches both terms, and the pod does not match them itself.
-        (near(term("app=db"), term("app=cache")), "a1 b1 c1"),
-        (near(term("app=none")), "a1 b1 c1"),
-        (near(term(None)), "a1 b1 c1"),
+        (near(term("app=db"), term("app=cache")), "a1 b1 c1 a2 none"),
+        (near(term("app=none")), "a1 b1 c1 a2 none"),
+        (near(term(None)), "a1 b1 c1 a2 none"),
         # The first pod of a group with affinity to itself.
-        (near(term("app=web")), ""),
-        (near(term("app=web", "absent")), "a1 b1 c1"),
-        (near(term("app=db"), app="db"), "b1 c1"),
-        (near(term("app=db", namespaces="other")), "a1 b1 c1"),
-        (near(term("app=db", namespaces="other shop")), "b1 c1"),
+        (near(term("app=web")), "none"),
+        (near(term("app=web"), term("app=web", HOSTNAME_LABEL)), "none"),
+        (near(term("app=web", "absent")), "a1 b1 c1 a2 none"),
+        (near(term("app=db"), app="db"), "b1 c1 none"),
+        (near(term("app=db", namespaces="other")), "a1 b1 c1 a2 none"),
+        (near(term("app=db", namespaces="other shop")), "b1 c1 none"),
     ],
 )
 def test_affinity_requires_a_matching_pod_in_each_domain(pending: ClusterPod, refused: str) -> None:
     placed = [*web("a1", app="db"), *web("b1", app="cache")]
-    assert reasons(pending, placed) == dict.fromkeys(refused.split(), UNMET_AFFINITY)
+    nodes = [*NODES, node("a2", labels={"zone": "a"}), node("none")]
+    assert reasons(pending, placed, nodes) == dict.fromkeys(refused.split(), UNMET_AFFINITY)
 
 
 def test_pods_being_deleted_still_count_for_affinity() -> None:
