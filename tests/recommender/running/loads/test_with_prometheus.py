@@ -18,7 +18,7 @@ from recommender.child_processes.child_errors import ChildDeadlineError
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.decisions.record import TargetReference
-from recommender.kinds.predictive.predictive_settings import Connections
+from recommender.kinds.predictive.predictive_settings import Connections, ModelName
 from recommender.running.loads.single_decision_loads import load_inputs_once
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
 from tests.recommender.running.loads.load_harness import FOR_EACH, Clocks, LoadHarness, need
@@ -85,6 +85,21 @@ def begun(harness: LoadHarness, query: str = EACH, **settings: object) -> None:
     wanted = need(query, **settings)
     assert isinstance(harness.source.load(wanted), Observed)
     harness.download()
+
+
+def test_forecasts_at_their_bound_are_counted_in_each_poll(
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadHarness], now: float
+) -> None:
+    harness = made(prometheus.url, Clocks(now))
+    rising = f"clamp_min(vector(time() - {now - 600}), 0)"
+    wanted = need(rising, history_seconds=SPAN_SECONDS, model=ModelName.LINEAR, max_over_history=1.0)
+    assert isinstance(harness.source.load(wanted), Observed)
+    harness.download()
+    counted = {"recommendation": "shop", "model": "linear"}
+    assert harness.registry.get_sample_value("tidewatch_forecast_bounded_total", counted) is None
+    for polls in (1, 2):
+        assert isinstance(harness.source.load(wanted), Observed)
+        assert harness.registry.get_sample_value("tidewatch_forecast_bounded_total", counted) == polls
 
 
 def test_the_loads_of_another_cluster_are_neither_seen_nor_downloaded(
