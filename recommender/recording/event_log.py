@@ -43,13 +43,15 @@ class EventLog:
         """The other files with their sizes; those that make room first come first."""
 
     def is_due(self, time: float) -> bool:
-        """Return whether a new file should begin: there is none, or the current one is a day old, too large or deleted.
+        """Return whether a new file should begin.
 
-        On a full disk, people delete files. The room of an open one is free only once it is closed.
+        There is none, or the current one is a day old, too large, deleted or truncated. On a full disk, people delete
+        and truncate files. The room of an open one that was deleted is free only once it is closed.
         """
         return (
             self._stream is None
-            or not os.fstat(self._stream.fileno()).st_nlink
+            or not (found := os.fstat(self._stream.fileno())).st_nlink
+            or found.st_size < self._size
             or not 0 <= time - self._began < _FILE_SECONDS
             or self._size - self._beginning > self._most_bytes // _PARTS
         )

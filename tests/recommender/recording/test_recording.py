@@ -222,6 +222,24 @@ def test_a_recording_that_somebody_deletes_begins_anew(tmp_path: Path, *, with_f
     assert (found.start, found.end, len(found.pods)) == (START + 10, START + 20, 1)
 
 
+def test_a_recording_that_somebody_truncates_begins_anew(tmp_path: Path) -> None:
+    times = [START]
+
+    def known() -> ClusterState:
+        return ClusterState(nodes=Observed((node("n1"),), times[0]), pods=Observed((pod("web"),), times[0]))
+
+    recorder = ClusterRecorder(known, tmp_path, UNPACED, Clock(wall=lambda: times[0]))
+    recorder.record(24 * HOUR)
+    (file,) = files_of(tmp_path)
+    os.truncate(file, 0)
+    for _ in range(2):
+        times[0] += 10
+        recorder.record(24 * HOUR)
+    recorder.close()
+    found = read_recording(tmp_path)
+    assert (found.start, found.end, len(found.pods)) == (START + 10, START + 20, 1)
+
+
 def test_part_of_a_recording_is_selected_by_time(tmp_path: Path) -> None:
     early, late = pod("early", created=START), pod("late", created=START + 600)
     write(
