@@ -120,6 +120,9 @@ class StateFile(Generic[Content]):
             with replacing(self._path, mode=0o600) as out:
                 out.writelines(self._codec.encoded(samples, self._meaning))
         except OSError as error:
+            with self._lock:
+                if self._offered is None:
+                    self._offered = samples
             message = f"samples of nodes cannot be written to {self._path}: {_repair(error)}"
             self._states.failed("write", message, level=logging.WARNING)
             self._failed()

@@ -181,6 +181,30 @@ def test_a_missing_folder_is_reported_once_and_so_is_the_recovery(
     assert recovery.endswith("again")
 
 
+@pytest.mark.parametrize("newer", [None, "new"])
+def test_a_failed_write_is_repeated_with_the_newest_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newer: str | None
+) -> None:
+    time, path = Time(), tmp_path / "f"
+    file = file_at(path, time)
+
+    def full(_descriptor: int) -> None:
+        if newer is not None:
+            file.offer(cpu_of(newer))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file.offer(cpu_of("old"))
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", full)
+        assert not file.write_if_due()
+    assert not file.write_if_due()
+    time.now += 30
+    assert file.write_if_due()
+    assert nodes_of(file_at(path).read()) == (newer or "old",)
+    time.now += 30
+    assert not file.write_if_due(), "nothing is left to be written"
+
+
 def test_a_full_disk_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
