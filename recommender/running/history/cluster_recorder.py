@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterState, Unknown
-from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.logs import StateLog
 from recommender.recording.changes import Changes
 from recommender.recording.event_log import EventLog
 
@@ -37,7 +37,7 @@ class ClusterRecorder:
         self._log: EventLog | None = None
         self._changes = Changes()
         self._keep_seconds: float | None = None
-        self._failed = False
+        self._states = StateLog(_log)
 
     def record(self, keep_seconds: float | None) -> None:
         """Append the changes since the last call; recordings are kept for `keep_seconds`. None ends the recording."""
@@ -49,15 +49,11 @@ class ClusterRecorder:
                 return
             try:
                 self._append(keep_seconds)
-                self._failed = False
             except OSError as error:
                 self._end()
-                if not self._failed:
-                    _log.warning(
-                        "the cluster is not recorded: make room, or correct `state`",
-                        extra=fields(folder=str(self._folder), error=str(error)),
-                    )
-                self._failed = True
+                message = "the cluster is not recorded: make room, or correct `state`"
+                about = {"folder": str(self._folder), "error": str(error)}
+                self._states.failed("record", message, level=logging.WARNING, **about)
 
     def close(self) -> None:
         """End the recording."""
@@ -87,3 +83,4 @@ class ClusterRecorder:
             first = (self._changes.first_line(time),)
         lines = self._changes.lines(state.nodes.value, state.pods.value, time, confirmed)
         self._log.append(chain(first, (line for part in self._pace.timed(lines) for line in part)))
+        self._states.recovered("record", "the cluster is recorded again")

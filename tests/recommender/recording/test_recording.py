@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import threading
 from dataclasses import replace
@@ -253,7 +254,10 @@ def test_part_of_a_recording_is_selected_by_time(tmp_path: Path) -> None:
         read_recording(tmp_path, end=START - 60)
 
 
-def test_recorder_writes_nothing_while_facts_are_unknown_and_survives_write_errors(tmp_path: Path) -> None:
+def test_recorder_writes_nothing_while_facts_are_unknown_and_survives_write_errors(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     times, away = [START], Unknown("the API server is away")
     known = ClusterState(nodes=Observed((node("n1"),), START), pods=Observed((pod("web", node="n1"),), START))
     current = [ClusterState(nodes=away, pods=away)]
@@ -265,8 +269,14 @@ def test_recorder_writes_nothing_while_facts_are_unknown_and_survives_write_erro
     blocked.write_text("a file where the folder should be")
     current[0] = known
     recorder.record(30 * 24 * HOUR)
+    current[0] = ClusterState(nodes=away, pods=away)
+    recorder.record(30 * 24 * HOUR)
+    current[0] = known
+    recorder.record(30 * 24 * HOUR)
+    assert caplog.messages == ["the cluster is not recorded: make room, or correct `state`"]
     blocked.unlink()
     recorder.record(30 * 24 * HOUR)
+    assert caplog.messages[1:] == ["the cluster is recorded again"]
     times[0] = START + 60
     current[0] = ClusterState(
         nodes=Observed(known.nodes.value, START + 60) if isinstance(known.nodes, Observed) else known.nodes,
