@@ -111,6 +111,24 @@ def test_limits_bind_and_are_named(changes: dict[str, object], increase: int, bi
     assert len(answer.unschedulable[0].pods) == 100 - 4 * increase
 
 
+def test_nodes_that_are_requested_and_do_not_exist_yet_count_for_limits() -> None:
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(3, NOW - 60)}, sizes={"a": 3})
+    grown = group("a", size=3, nodes=("n0",))
+    its = situation([grown], nodes=[node("n0")], pods=pods(100), memory=memory, writes_sizes=True)
+    answer = decided(its, limits=SizeLimits(max_nodes=4))
+    assert (answer.increases, answer.binding) == ({"a": 1}, "limits.nodes")
+
+
+@pytest.mark.parametrize(
+    ("configured", "chosen"), [(None, "b"), ({1: ("a",)}, "a")], ids=["ConfigMap", "configuration"]
+)
+def test_the_priorities_of_the_config_map_count_unless_there_are_own_ones(
+    configured: dict[int, tuple[str, ...]] | None, chosen: str
+) -> None:
+    its = situation([group("a"), group("b")], pods=pods(1), priorities={1: ("a",), 9: ("b",)})
+    assert decided(its, expanders=("priority",), priorities=configured).increases == {chosen: 1}
+
+
 def test_an_extended_resource_is_limited() -> None:
     gpus = group("gpu", node_template=template(extended={"nvidia.com/gpu": "4"}))
     waiting = pods(40, like=pod("gpu", extended={"nvidia.com/gpu": "1"}))
