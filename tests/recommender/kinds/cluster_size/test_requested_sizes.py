@@ -15,6 +15,9 @@ from recommender.kinds.cluster_size.requested_sizes import believed_sizes, settl
 from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
+from tests.recommender.kinds.cluster_size.options import group
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import decided, situation
+from tests.recommender.kinds.cluster_size.scale_up.pools import pods
 
 NOW = 1_800_000_000.0
 API = "cluster.x-k8s.io/v1beta2"
@@ -126,3 +129,12 @@ def test_a_requested_size_that_is_not_shown_is_forgotten(group: NodeGroup, began
 
     assert after(seconds) == before
     assert after(seconds + 1.0) == ClusterSizeMemory()
+
+
+def test_a_group_whose_accepted_size_is_not_shown_for_long_leaves_its_pods_to_another_group() -> None:
+    waiting = pods(4)
+    first = replace(group("a"), held="its provider has accepted a size of 2 and still shows 0: check the provider")
+    answer = decided(situation([first, group("b")], pods=waiting))
+    assert answer.increases == {"b": 1}
+    assert answer.reasons["a"] == first.held
+    assert decided(situation([replace(first, held=""), group("b")], pods=waiting)).increases == {"a": 1}

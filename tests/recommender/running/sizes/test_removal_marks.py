@@ -7,11 +7,13 @@ from typing import Final
 import pytest
 
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
+from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.running.sizes.removal_marks import (
     RemovalMark,
     deletions_since,
     marked_node,
     reason_to_stay,
+    unmarked_node,
     without_future,
 )
 
@@ -61,3 +63,12 @@ def test_a_new_removal_forgets_the_failure_of_the_last_one() -> None:
     node = {"metadata": {"name": "n", "annotations": {FAILED_REMOVAL: "1", "own": "1"}}, "spec": {}}
     annotations = marked_node(node, RemovalMark("r", "p", "g", NOW))["metadata"]["annotations"]
     assert (FAILED_REMOVAL in annotations, annotations["own"]) == (False, "1")
+
+
+def test_a_node_keeps_its_other_taints_during_a_removal_and_after_a_failed_one() -> None:
+    own = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}, {"key": "spot", "effect": "NoExecute"}]
+    node = {"metadata": {"name": "n"}, "spec": {"taints": own}}
+    marked = marked_node(node, RemovalMark("r", "p", "g", NOW))
+    assert marked["spec"]["taints"][:-1] == own
+    assert marked["spec"]["taints"][-1]["key"] == TO_BE_DELETED_TAINT
+    assert unmarked_node(marked, NOW)["spec"]["taints"] == own
