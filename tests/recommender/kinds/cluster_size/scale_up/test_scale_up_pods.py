@@ -101,6 +101,26 @@ def test_the_answer_states_when_the_first_young_pod_counts(
     assert found.waits_until == (None if until is None else pytest.approx(NOW + until))
 
 
+@pytest.mark.parametrize(
+    ("cpu", "age", "annotation", "is_new"),
+    [
+        pytest.param("1", 1.0, "", True, id="just created"),
+        pytest.param("1", 1.0, "1h", True, id="just created, and delayed by its annotation"),
+        pytest.param("1", 20.0, "", True, id="younger than the delay of all pods"),
+        pytest.param("1", 30.0, "1h", False, id="delayed by its annotation alone"),
+        pytest.param("100", 1.0, "", False, id="larger than any node"),
+    ],
+)
+def test_removals_wait_for_young_pods_that_a_node_could_hold_and_for_no_annotation(
+    cpu: str, age: float, annotation: str, *, is_new: bool
+) -> None:
+    delay = {"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": annotation} if annotation else {}
+    young = pod("young", cpu, created=NOW - age, annotations=delay)
+    found = decided(situation([group("a")], pods=[young]), new_pod_scale_up_delay_seconds=30.0)
+    assert [str(each) for each in found.waiting] == ["default/young"]
+    assert found.new_pods == (found.waiting if is_new else ())
+
+
 def test_without_waiting_no_pod_is_young() -> None:
     found = decided(situation([group("a")], pods=[pod("p", created=NOW)], waits=False))
     assert (found.waiting, found.waits_until) == ((), None)
