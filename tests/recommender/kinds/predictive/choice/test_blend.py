@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.kinds.predictive.choice.blend import Blend, Part, scaled_room
+from recommender.kinds.predictive.choice.records import ModelRecord
 from recommender.kinds.predictive.forecast import ForecastTask
 from recommender.kinds.predictive.learning import SeriesVerdict
 from recommender.running.loads.predictions.blending import ModelForecast, prediction_of
@@ -57,3 +58,25 @@ def test_a_poll_predicts_the_capacity_of_the_blend(model: str, scale: float) -> 
         forecasts = {model: ModelForecast(upper, upper)}
         found = prediction_of(verdict, forecasts, None, load, ForecastTask(1200.0, 900.0), 0.0)
         assert found.load.predicted == pytest.approx(capacity)
+
+
+@pytest.mark.parametrize(
+    ("weights", "leader"),
+    [
+        ({}, "headroom"),
+        ({"seasonal": 0.4}, "headroom"),
+        ({"linear": 0.6, "seasonal": 0.3}, "linear"),
+        ({"linear": 0.2, "seasonal": 0.45}, "seasonal"),
+        ({"linear": 0.3, "trend": 0.3}, "headroom"),
+    ],
+)
+def test_the_model_with_the_largest_weight_leads_or_headroom_with_what_the_models_leave(
+    weights: dict[str, float], leader: str
+) -> None:
+    blend = Blend(0.2, tuple(Part(model, weight, 1.0) for model, weight in weights.items()))
+    assert blend.leader == leader
+
+
+def test_a_model_has_one_figure_for_how_often_and_how_much_it_is_short() -> None:
+    record = ModelRecord("linear", 86_400.0, 0.5, 0.2, tau_under_versus_headroom=0.4, theta_under_versus_headroom=1.0)
+    assert record.shortage_versus_headroom == pytest.approx(0.7)
