@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from adapter.foundation.files.file_contents import read_regular
 from adapter.foundation.files.replaced_file import replace_file
+from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class RangeCache:
 
     folder: Path
     key: str
+    _states: StateLog = field(default_factory=lambda: StateLog(_log), compare=False, repr=False)
 
     @classmethod
     def of(cls, folder: Path, settings: PrometheusSettings, query: str, step_seconds: int) -> RangeCache:
@@ -96,7 +98,8 @@ class RangeCache:
             body = np.array([steps.first], _FIRST).tobytes() + steps.values.astype(_VALUE).tobytes()
             replace_file(self._path(chunk), sha256(body).digest() + body, mode=0o600, durable=False)
         except OSError as error:
-            _log.warning("the answers of Prometheus are not cached in %s: %s", self.folder, error)
+            message = f"the answers of Prometheus are not cached in {self.folder}: {error.strerror}"
+            self._states.failed("write", message, level=logging.WARNING)
 
     def drop_unused(self, now: float) -> None:
         """Delete the files of any query beyond KEPT_FILES that were used longest ago. A failure only wastes space."""

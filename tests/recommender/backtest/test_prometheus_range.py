@@ -178,6 +178,13 @@ def test_a_broken_or_unwritable_cache_is_not_needed(tmp_path: Path) -> None:
     assert len(server.ranges) == 3
 
 
+def test_a_cache_that_cannot_be_written_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    read(Recorded(), blocked, 0, 3 * CHUNK_STEPS)
+    assert caplog.messages == [f"the answers of Prometheus are not cached in {blocked}: File exists"]
+
+
 def test_another_query_step_server_tenant_client_or_cluster_has_another_cache(tmp_path: Path) -> None:
     url = "https://127.0.0.1:9"
     servers = (
