@@ -7,6 +7,7 @@ remaining time.
 
 from __future__ import annotations
 
+import http
 import http.client
 import io
 import time
@@ -76,7 +77,17 @@ class _TimedReader(io.RawIOBase):
         super().close()
 
 
-class TimedResponse(http.client.HTTPResponse):
+class FinalResponse(http.client.HTTPResponse):
+    """An answer whose connection is not used again if it is an interim one, such as 103 Early Hints."""
+
+    def begin(self) -> None:
+        super().begin()
+        if self.status < http.HTTPStatus.OK:
+            # The final answer follows, and would be taken for that of the next request.
+            self.will_close = True
+
+
+class TimedResponse(FinalResponse):
     """An answer whose head and body are read with a time limit."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, reads: TimedReads, **options: Any) -> None:  # noqa: ANN401

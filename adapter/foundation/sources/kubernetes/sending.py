@@ -10,7 +10,6 @@ sent; if it was not, it never will be.
 
 from __future__ import annotations
 
-import http.client
 import socket
 import struct
 import threading
@@ -20,7 +19,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adapter.foundation.sources.deadlines import DeadlinePassedError, TimedReads, TimedResponse
+from adapter.foundation.sources.deadlines import DeadlinePassedError, FinalResponse, TimedReads, TimedResponse
 from adapter.foundation.sources.kubernetes.errors import (
     DeadlineError,
     FencedError,
@@ -198,7 +197,7 @@ class _Kept(_Base):
     def getresponse(self) -> Any:  # noqa: ANN401 - urllib3's class, which is imported with the package alone
         sending = _current.get()
         timed = None if sending is None else partial(TimedResponse, reads=TimedReads(sending.seconds_left))
-        self.response_class = timed or http.client.HTTPResponse  # type: ignore[assignment]  # any callable
+        self.response_class = timed or FinalResponse  # type: ignore[assignment]  # any callable
         response = super().getresponse()
         self._unanswered = False
         return response

@@ -28,10 +28,12 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.sources.kubernetes.transport import PlainAccess, PlainTransport, TlsError
 from tests.adapter.foundation.sources.kubernetes.client_documents import PODS, kind_of
+from tests.support.caller import PATIENCE_SECONDS
 from tests.support.fake_apiserver import TOKEN, FakeApiServer, Fault
 from tests.support.raw_server import Peer, raw_server
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -135,6 +137,34 @@ def test_a_token_repeated_in_a_success_is_hidden() -> None:
 def client_with_token(url: str) -> KubernetesClient:
     access = PlainAccess(host=url, token=lambda: f"Bearer {TOKEN}")
     return KubernetesClient(lambda: PlainTransport(access))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.get(PODS),
+        lambda client: client.send("POST", PODS, {}, seconds=PATIENCE_SECONDS),
+    ],
+    ids=["read", "write"],
+)
+def test_an_answer_that_follows_an_interim_one_is_never_that_of_the_next_request(
+    ask: Callable[[KubernetesClient], bytes],
+) -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        if peer.number == 0:
+            peer.send(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+            # The answer to the first request is ready only when the next one has been sent.
+            peer.read()
+            peer.answer(b"first")
+        else:
+            peer.answer(b"second")
+
+    with raw_server(script) as proxy:
+        client = client_with_token(proxy.url)
+        with pytest.raises(StatusError, match="103"):
+            ask(client)
+        assert ask(client) == b"second"
 
 
 def test_a_failed_request_is_not_repeated(server: FakeApiServer, client: KubernetesClient) -> None:

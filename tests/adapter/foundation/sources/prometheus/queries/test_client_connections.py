@@ -227,6 +227,27 @@ def test_a_connection_that_the_server_wants_closed_is_not_reused(client_of: Clie
         assert server.connections == 2
 
 
+@pytest.mark.parametrize("interim", ["102 Processing", "103 Early Hints"])
+def test_an_answer_that_follows_an_interim_one_is_never_that_of_the_next_query(
+    client_of: ClientOf, interim: str
+) -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        if peer.number == 0:
+            peer.send(f"HTTP/1.1 {interim}\r\n\r\n".encode())
+            # The answer to the first query is ready only when the next one has been sent.
+            peer.read()
+            peer.answer(ONE.replace(b'"1"', b'"777"'))
+        else:
+            peer.answer(ONE)
+
+    with raw_server(script) as server:
+        client = client_of(server.url)
+        with pytest.raises(UnexpectedAnswerError, match=f"HTTP {interim[:3]}"):
+            ask(client)
+        assert ask(client) == [1.0]
+
+
 def test_one_connection_serves_many_requests(client_of: ClientOf) -> None:
     with raw_server(answering(ONE)) as server:
         client = client_of(server.url)
