@@ -25,7 +25,7 @@ from adapter.metrics.readings.errors import (
 from adapter.metrics.rulebook.model import Api, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule
     from adapter.metrics.readings.failure import Failure
@@ -99,8 +99,13 @@ class RuleHealthLog:
         self.failing: frozenset[str] = frozenset()
         """Ids of the rules that failed at the last call of `report`."""
 
-    def report(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
-        """Log what changed, each rule at most once a minute. `rules` are those in force."""
+    def report(
+        self, troubles: Iterable[Trouble], rules: Iterable[Rule], away: Collection[Backend | None] = frozenset()
+    ) -> None:
+        """Log what changed, each rule at most once a minute. `rules` are those in force.
+
+        During an outage of a backend (`away`), it is not known whether a rule that failed before works again.
+        """
         by_rule = _merge_troubles(troubles)
         changes: list[_Change] = []
         with self._lock:
@@ -114,6 +119,8 @@ class RuleHealthLog:
                 self._last_logged.setdefault(key, _LastLogged(trouble.rule))
             now = self._monotonic()
             for key, last in list(self._last_logged.items()):
+                if key not in by_rule and last.rule.backend in away:
+                    continue
                 self._note_change(last, by_rule.get(key), now, changes)
                 if not last.latest and not last.reasons and last.at is not None and not _is_recent(last, now):
                     del self._last_logged[key]

@@ -194,7 +194,7 @@ class RefreshLoop:
             if backend not in failed:
                 self._states.report_source(unreachable(of_backend, answered_at), backend)
             troubles += look_up_troubles(of_backend)
-        self._states.report(troubles, rules_in_force(states, resource))
+        self._states.report(troubles, rules_in_force(states, resource), failed)
 
 
 def let_go(parts: list[Sized], pace: Pace) -> None:

@@ -178,6 +178,23 @@ def test_an_outage_of_prometheus_is_not_logged_as_failing_rules(
     assert rule_lines() == []
 
 
+def test_a_failing_rule_does_not_work_again_because_prometheus_is_away(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]]
+) -> None:
+    team.ask()
+    team.answer(REFUSED)
+    team.harness.pass_time(100, step=1)
+    assert len(rule_lines()) == 1
+    for with_ in (AWAY, REFUSED):
+        team.answer(with_)
+        team.harness.pass_time(200, step=1)
+        assert of_states(rule_lines()) == []
+    assert failing(team.harness) == 1
+    team.answer(reply())
+    team.harness.pass_time(60, step=1)
+    assert of_states(rule_lines()) == ["rules[2] (rules.yaml:11) works again"]
+
+
 @pytest.mark.parametrize(
     ("failure", "seconds"),
     [(AWAY, 61), (AWAY, 62), (AWAY, 63), (AWAY, 64), (AWAY, 65), (UNKNOWN, 63), (FOREIGN, 63)],
