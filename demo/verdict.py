@@ -66,8 +66,10 @@ class Verdict:
         return not self.objections
 
 
-def judge(day: FleetDay, settings: Settings, headroom_ratio: float = 0.0) -> Verdict:
+def judge(day: FleetDay, settings: Settings, headroom_ratio: float | None = 0.0) -> Verdict:
     """Return the verdict on the day of a fleet whose sizes include this headroom above the target's connections.
+
+    If the headroom is not known (None), any number of pods may be left at the end.
 
     The load was held if few connections were refused, if the number of pods reached at least three times the minimum
     and was nearly what the load needed at the end, and if an independent computation from Prometheus yields the same
@@ -78,7 +80,7 @@ def judge(day: FleetDay, settings: Settings, headroom_ratio: float = 0.0) -> Ver
     most = max(moment.replicas for moment in day.moments)
     least = min(moment.replicas for moment in day.moments)
     floor = day.target.min_replicas
-    needed = max(floor, math.ceil(last.open * (1 + headroom_ratio) / day.target.connections_per_pod))
+    needed = max(floor, math.ceil(last.open * (1 + (headroom_ratio or 0.0)) / day.target.connections_per_pod))
     allowed = settings.largest_refused_ratio
     if not day.target.follows_forecast:
         allowed = settings.largest_refused_ratio_of_yardstick
@@ -87,6 +89,7 @@ def judge(day: FleetDay, settings: Settings, headroom_ratio: float = 0.0) -> Ver
         f"{allowed:.0%}": last.refused_ratio > allowed,
         f"there were never more than {most} pods: three times the minimum of {floor} was expected": most < 3 * floor,
         f"{last.replicas} pods were left, expected at most {needed + 1}": last.replicas > needed + 1
+        and headroom_ratio is not None
         and not day.has_lost_its_forecast
         and (is_in_step(day, settings) or not day.target.follows_forecast),
         "no decision was made": not day.syncs,
@@ -101,10 +104,13 @@ def judge(day: FleetDay, settings: Settings, headroom_ratio: float = 0.0) -> Ver
 def judge_both(reactive: FleetDay, predictive: FleetDay, choice: Choice, settings: Settings) -> tuple[Verdict, Verdict]:
     """Return the verdicts on both fleets. The second one must refuse no more than the first, at a bounded cost.
 
-    The two are not compared if no model was chosen, or if the forecasts were for other times than those of the day.
+    The two are not compared if no model was chosen before the day, or if the forecasts were for other times than those
+    of the day.
     """
-    # The forecasts cost as much as this headroom, which the reactive fleet has in its target.
-    verdict, cost = judge(predictive, settings, choice.headroom_ratio), _cost_ratio(reactive, predictive)
+    # The forecasts cost as much as this headroom, which the reactive fleet has in its target. A model that is chosen
+    # during the day has another cost.
+    verdict = judge(predictive, settings, choice.headroom_ratio if choice.is_made else None)
+    cost = _cost_ratio(reactive, predictive)
     is_judged = settings.hpa and choice.is_made and is_in_step(predictive, settings)
     claims = {
         f"{predictive.refused} of its connections were refused, of the reactive fleet "

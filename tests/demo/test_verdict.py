@@ -100,6 +100,11 @@ def test_a_fleet_that_has_lost_its_forecast_may_keep_its_size() -> None:
     assert not judge_both(day(), day(PREDICTIVE, sizes=(2, 8, 20, 20, 20, 20)), CHOICE, SETTINGS)[1].held
 
 
+@pytest.mark.parametrize(("choice", "is_held"), [(CHOICE, False), (NO_CHOICE, True)])
+def test_a_model_that_is_chosen_during_the_day_may_cost_more_at_its_end(choice: Choice, *, is_held: bool) -> None:
+    assert judge_both(day(), day(PREDICTIVE, sizes=(2, 8, 20, 20, 6, 5)), choice, SETTINGS)[1].held is is_held
+
+
 @pytest.mark.parametrize(("choice", "took_seconds"), [(NO_CHOICE, 141.0), (CHOICE, 170.0)])
 def test_fleets_are_not_compared_without_a_choice_or_out_of_step(choice: Choice, took_seconds: float) -> None:
     dear = day(PREDICTIVE, sizes=(2, 12, 28, 28, 8, 2), refused=16, took_seconds=took_seconds)
