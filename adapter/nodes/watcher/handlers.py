@@ -165,7 +165,10 @@ def _none_served(snapshot: LoadSnapshot, window: int) -> str:
     if snapshot.unmapped:
         return found
     if not _measures_cpu(snapshot):
-        return f"{found}; Prometheus has no CPU series of any node: scrape node_exporter on every node"
+        return (
+            f"{found}; Prometheus has no CPU series of any node: scrape node_exporter on every node, and check the "
+            "matchers if there are any"
+        )
     return f"{found}; the samples are too old or too few: see tidewatch_node_verdicts in /metrics"
 
 
